@@ -323,6 +323,18 @@ export const errors = {
       'conflict',
       'The service stopped while it stored the rows of this upload: check whether they are there before you send the file again',
     ),
+  uploadNotLoaded: () =>
+    raise(
+      'upload-not-loaded',
+      'unavailable',
+      'The service stopped while it stored the rows of this upload, and nothing was stored: send the last bytes again',
+    ),
+  uploadStored: () =>
+    raise(
+      'upload-stored',
+      'conflict',
+      'The rows of this upload were stored before their load could be stopped',
+    ),
   uploadElsewhere: () =>
     raise(
       'upload-elsewhere',
@@ -427,8 +439,22 @@ export const errors = {
       'conflict',
       `User '${username}' reached limit on number of templates (${most}/${most})`,
     ),
+  stylesBusy: (retryAfterSeconds: number) =>
+    raise('styles-busy', 'limited', 'You are over the limits: too many styles are being checked at once', {
+      context: 'limit',
+      detail: 'busy',
+      retryAfterSeconds,
+    }),
   mapUnknown: (id: string) =>
     raise('map-unknown', 'invalid', `Invalid or nonexistent map configuration token '${id}'`),
+
+  // saved queries
+  queryInvalid: (text: string) => raise('query-invalid', 'invalid', text),
+  queryValueInvalid: (text: string) => raise('query-value-invalid', 'invalid', text),
+  queryNotFound: (name: string, username: string) =>
+    raise('query-not-found', 'not-found', `Query '${name}' of user '${username}' not found`),
+  tooManyQueries: (most: number) =>
+    raise('too-many-queries', 'conflict', `A user has at most ${most} saved queries: delete some`),
 
   // tiles
   tilesBusy: (retryAfterSeconds: number) =>

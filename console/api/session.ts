@@ -23,13 +23,20 @@ export const credential = computed<Credential | null>(() =>
     : { kind: 'key', username: session.value.username, token: session.value.token },
 )
 
-/** If another user or key was signed in, reloads the page, so that nothing of the former is shown. */
+/**
+ * If another user or key was signed in, the reloaded page takes over: nothing of the former is shown, and what this page
+ * still stores while it closes belongs to the former.
+ */
 export function signIn(next: Session): void {
   const former = session.value
+  if (former && !isSamePerson(former, next)) {
+    keep({ ...current(), session: next })
+    location.reload()
+    return
+  }
   session.value = next
   keep()
-  if (former && !isSamePerson(former, next)) location.reload()
-  else endExpiry(true)
+  endExpiry(true)
 }
 
 /** A new token of the same kind of key counts as the same person. A weaker key, or none, does not. */
@@ -47,11 +54,9 @@ export function signInAsOperator(token: string): void {
 /** Signs out in all tabs. A tab that shows another site is signed out when it comes back. */
 export function signOut(): void {
   localStorage.removeItem(signInName)
-  session.value = null
-  adminToken.value = null
-  sessionStorage.removeItem(storageName)
   channel.postMessage({ kind: 'signed-out' })
   endExpiry(false)
+  leaveThisTab()
 }
 
 /** Restores the session of this tab, or asks the other tabs for theirs. */
@@ -128,9 +133,10 @@ function readKeptSession(): Kept | undefined {
   return kept === null ? undefined : (JSON.parse(kept) as Kept)
 }
 
-function keep(): void {
-  if (localStorage.getItem(signInName) === null) localStorage.setItem(signInName, randomId())
-  sessionStorage.setItem(storageName, JSON.stringify(current()))
+function keep(kept = current()): void {
+  const signIn = kept.signIn ?? randomId()
+  localStorage.setItem(signInName, signIn)
+  sessionStorage.setItem(storageName, JSON.stringify({ ...kept, signIn }))
 }
 
 function take(kept: Pick<Kept, 'session' | 'adminToken'>): void {

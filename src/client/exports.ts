@@ -6,6 +6,13 @@ export type { Api, DataService, SchemaPermission, TablePermission } from '../con
 export type { HostVerdict } from '../contract/health-names.ts'
 export type { JobStatus, StepStatus } from '../contract/job-status.ts'
 export type { KeyType } from '../contract/key-names.ts'
+export type {
+  QueryDefinition,
+  QueryParam,
+  QueryParams,
+  QueryParamType,
+  SavedQueryDocument,
+} from '../contract/saved-queries.ts'
 export type { AdminClient, AdminOptions } from './admin-client.ts'
 export type { LoadParameters } from './api/copy-upload.ts'
 export type {
@@ -27,6 +34,7 @@ export type {
   MapTileOptions,
   ViewerTokens,
 } from './api/maps-api.ts'
+export type { RunOptions } from './api/queries-api.ts'
 export type { RowStream, SqlSummary } from './api/row-stream.ts'
 export type { Transaction, TransactionOptions } from './api/session-api.ts'
 export { type BoundStatement, type SqlValue, type Statement, statement } from './api/sql-statement.ts'

@@ -6,6 +6,7 @@ import { importsOf } from './api/imports-api.ts'
 import { jobsOf } from './api/jobs-api.ts'
 import { keysOf } from './api/keys-api.ts'
 import { mapsOf } from './api/maps-api.ts'
+import { savedQueriesOf } from './api/queries-api.ts'
 import { sessionsOf } from './api/session-api.ts'
 import { tablesOf } from './api/tables-api.ts'
 import { tilesOf } from './api/tiles-api.ts'
@@ -43,6 +44,7 @@ export function userClient(options: ClientOptions, transport: Transport) {
     jobs: jobsOf(connection, account),
     keys: keysOf(connection, account),
     maps: mapsOf(connection, account),
+    queries: savedQueriesOf(connection, account, numbers),
     tables: tablesOf(connection, account),
     tiles: tilesOf(connection, account),
     uploads: uploadsOf(connection, account),

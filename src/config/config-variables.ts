@@ -28,6 +28,27 @@ export function webAddress(name: string, fallback: string, meaning: string): Var
   return { name, meaning, fallback, read }
 }
 
+/** Raster tiles that a map may show below its layers. */
+export type Basemap = Readonly<{ address: string; attribution: string }>
+
+/** Addresses of tiles separated by `;`, each followed by whom to name for them. */
+export function basemaps(name: string, meaning: string): Variable<readonly Basemap[]> {
+  const read = (value: string) =>
+    value
+      .split(';')
+      .map((entry) => entry.trim())
+      .filter((entry) => entry !== '')
+      .map((entry) => {
+        const [, address = '', attribution = ''] = /^(\S+)\s*(.*)$/.exec(entry)!
+        const isTemplate = ['{z}', '{x}', '{y}'].every((part) => address.includes(part))
+        if (isWebAddress(address) && isTemplate) return { address, attribution }
+        throw new ConfigError(
+          `${name} must be addresses with {z}, {x} and {y} that begin with http:// or https://, separated by ;, not '${entry}'`,
+        )
+      })
+  return { name, meaning, fallback: '', read }
+}
+
 /** The value is not shown: it contains a password. */
 export function databaseAddress(name: string, fallback: string, meaning: string): Variable<string> {
   const read = (value: string) => {

@@ -1,4 +1,5 @@
 import {
+  basemaps,
   count,
   databaseAddress,
   days,
@@ -215,6 +216,11 @@ export const variables = {
     15_000,
     'how often the client of a session is pinged; one that does not answer until the next ping is gone',
     100,
+  ),
+
+  mapBasemaps: basemaps(
+    'CARTAGE_MAP_BASEMAPS',
+    'raster tiles that maps may use, as `ADDRESS ATTRIBUTION`, several separated by `;`',
   ),
 
   rateLimitKeys: rate('CARTAGE_RATE_LIMIT_KEYS', 'requests of one user to the API-key endpoints'),

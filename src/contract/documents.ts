@@ -347,7 +347,53 @@ export type NamedMapTemplate = Readonly<{
   auth?: Readonly<Record<string, unknown>>
   placeholders?: Readonly<Record<string, unknown>>
   layergroup: Readonly<Record<string, unknown>>
+  /** See `NamedMapView`. */
   view?: Readonly<Record<string, unknown>> | null
+}>
+
+/** What the page of a named map shows, and where it begins. */
+export type NamedMapView = Readonly<{
+  title?: string
+  description?: string
+  /** Layers of a MapLibre style. `source`: the id of a layer of the map. */
+  style?: readonly Readonly<Record<string, unknown>>[]
+  /** `world`, `none` or an address that the operator allows. */
+  basemap?: string
+  /** Columns by layer of the map. */
+  popup?: Readonly<Record<string, readonly string[]>>
+  legend?: readonly MapLegendSection[]
+  zoom?: number
+  center?: Readonly<{ lng: number; lat: number }>
+  bounds?: Readonly<{ west: number; south: number; east: number; north: number }>
+  preview_layers?: unknown
+}>
+
+export type MapLegendSection = Readonly<{
+  title?: string | undefined
+  items: readonly Readonly<{ label: string; color: string; shape?: 'point' | 'line' | 'area' }>[]
+}>
+
+/** The MapLibre style of a named map. */
+export type StyleDocument = Readonly<{
+  version: 8
+  name: string
+  /** `cartage`: see `MapPageMetadata`. */
+  metadata: Readonly<Record<string, unknown>>
+  center: readonly number[]
+  zoom: number
+  sources: Readonly<Record<string, unknown>>
+  layers: readonly Readonly<Record<string, unknown>>[]
+}>
+
+/** What a page shows beside the map. */
+export type MapPageMetadata = Readonly<{
+  title: string
+  description: string
+  basemap: 'world' | 'none' | 'tiles'
+  popup: Readonly<Record<string, readonly string[]>>
+  legend: readonly MapLegendSection[]
+  /** West, south, east, north. */
+  bounds?: readonly number[]
 }>
 
 /** `runs_as`: the name of the key that made it. */

@@ -79,6 +79,8 @@ export const errorCodes = [
   'upload-version',
   'upload-checksum-wrong',
   'upload-outcome-unknown',
+  'upload-not-loaded',
+  'upload-stored',
   'upload-elsewhere',
   // links
   'export-not-found',
@@ -113,6 +115,12 @@ export const errorCodes = [
   'dataview-invalid',
   'template-forbidden',
   'too-many-templates',
+  // saved queries
+  'query-invalid',
+  'query-value-invalid',
+  'query-not-found',
+  'too-many-queries',
+  'styles-busy',
   // tiles
   'tiles-busy',
   'tile-too-large',

@@ -14,6 +14,7 @@ import type { NamedMaps } from '../maps/named/named-maps.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import type { Databases } from '../postgres/databases.ts'
 import type { Queries } from '../query/answer-query.ts'
+import type { SavedQueries } from '../saved-queries/saved-queries.ts'
 import type { Secrets } from '../secrets.ts'
 import type { Sessions } from '../sessions/sessions.ts'
 import type { Tiles } from '../tiles/tiles.ts'
@@ -31,6 +32,7 @@ export type Services = Readonly<{
   copies: Copies
   imports: Imports
   queries: Queries
+  savedQueries: SavedQueries
   sessions: Sessions
   tiles: Tiles
   maps: Maps

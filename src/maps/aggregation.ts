@@ -4,6 +4,7 @@ import type { Property, PropertyKind } from '../tiles/tile-layer.ts'
 import { type DrawnLayer, inMercator, isInTile, sizeOf } from '../tiles/tile-sql.ts'
 import { pixelsOfTile, type TileView, worldEdge } from './layer-sql.ts'
 import { isMembers, type Members, shortened } from './members.ts'
+import { readTimeGroup, type TimeGroup, timeGroupKind, timeGroupSql } from './time-dimension.ts'
 
 const functions = ['count', 'avg', 'sum', 'min', 'max', 'mode'] as const
 const placements = ['centroid', 'point-grid', 'point-sample'] as const
@@ -14,6 +15,9 @@ export type AggregatedColumn = Readonly<{
   column: string
 }>
 
+/** Points of different values of it stay apart. `group`: by periods of time. */
+export type Dimension = Readonly<{ name: string; column: string; group: TimeGroup | undefined }>
+
 /** Points of one cell become one point. */
 export type Aggregation = Readonly<{
   /** Of a layer with fewer rows all points are shown. */
@@ -22,7 +26,7 @@ export type Aggregation = Readonly<{
   resolution: number
   placement: (typeof placements)[number]
   columns: readonly AggregatedColumn[]
-  dimensions: readonly Readonly<{ name: string; column: string }>[]
+  dimensions: readonly Dimension[]
   filters: readonly Readonly<{ name: string; anyOf: readonly Members[] }>[]
   /** Nothing was asked for: a row of each cell is shown with all its columns. */
   isSample: boolean
@@ -89,12 +93,12 @@ function readColumn([name, value]: [string, unknown]): AggregatedColumn {
   return { name, function: known, column }
 }
 
-function readDimension([name, value]: [string, unknown]): Aggregation['dimensions'][number] {
-  const { column, group } = isMembers(value) ? value : { column: value, group: undefined }
+function readDimension([name, value]: [string, unknown]): Dimension {
+  const given: Members = isMembers(value) ? value : { column: value }
+  const { column } = given
   if (typeof column !== 'string' || column === '' || name === '')
     throw errors.mapInvalid(`Invalid dimension ${shortened(name)}, should name a column`)
-  if (group !== undefined) throw errors.mapInvalid(`Unsupported group of dimension ${shortened(name)}`)
-  return { name, column }
+  return { name, column, group: readTimeGroup(name, given) }
 }
 
 function readFilter(
@@ -162,7 +166,12 @@ export function aggregatedRows(
   const id = layer.hasId ? [{ name: 'cartodb_id', kind: 'integer' } as const] : []
   const kinds = kindsOf(properties, aggregation)
   return {
-    layer: { ...layer, kind: 'q', geometry, from: groupedRows(layer, aggregation, rows, cell, kinds) },
+    layer: {
+      ...layer,
+      kind: 'q',
+      geometry,
+      from: groupedRows(layer, aggregation, rows, cell, { kinds, properties }),
+    },
     properties: [...id, count, ...kinds],
   }
 }
@@ -204,15 +213,16 @@ function groupedRows(
   { placement, columns, dimensions, filters }: Aggregation,
   rows: string,
   cell: number,
-  kinds: readonly Property[],
+  { kinds, properties }: Readonly<{ kinds: readonly Property[]; properties: readonly Property[] }>,
 ): string {
+  const divided = dimensions.map((each): [string, string] => [each.name, dimensionSql(each, properties)])
   const expressions = new Map([
     ...columns.map((each): [string, string] => [each.name, expressionOf(each)]),
-    ...dimensions.map(({ name, column }): [string, string] => [name, `t.${quoteName(column)}`]),
+    ...divided,
   ])
   const made = kinds.map(({ name }) => `${expressions.get(name)!} as ${quoteName(name)}`)
   const having = filters.map(({ name, anyOf }) => conditionOf(expressions.get(name)!, anyOf))
-  const groups = ['c.cx', 'c.cy', ...dimensions.map(({ column }) => `t.${quoteName(column)}`)]
+  const groups = ['c.cx', 'c.cy', ...divided.map(([, sql]) => sql)]
   const columnsMade = [
     `${pointOf(placement, layer, cell)} as ${geometryName}`,
     ...(layer.hasId ? ['pg_catalog.min(t.cartodb_id) as cartodb_id'] : []),
@@ -238,19 +248,35 @@ function expressionOf({ function: called, column }: AggregatedColumn): string {
   return `pg_catalog.${called}(${name})${isNumber ? '::pg_catalog.float8' : ''}`
 }
 
+/** The value of a dimension, of a row `t`. */
+export function dimensionSql({ column, group }: Dimension, properties: readonly Property[]): string {
+  const kind = kindOfColumn(properties, column)
+  if (!group) return `t.${quoteName(column)}`
+  if (!timeKinds.has(kind))
+    throw errors.mapInvalid(`column "${shortened(column)}" is neither date nor number`)
+  return timeGroupSql(group, column, kind)
+}
+
+const timeKinds: ReadonlySet<PropertyKind> = new Set(['date', 'integer', 'float', 'numeric'])
+
+function kindOfColumn(properties: readonly Property[], column: string): PropertyKind {
+  const found = properties.find(({ name }) => name === column)
+  if (found) return found.kind
+  throw errors.mapInvalid(`column "${shortened(column)}" does not exist`)
+}
+
 function kindsOf(properties: readonly Property[], { columns, dimensions }: Aggregation): readonly Property[] {
-  const kindOf = (column: string): PropertyKind => {
-    const found = properties.find(({ name }) => name === column)
-    if (found) return found.kind
-    throw errors.mapInvalid(`column "${shortened(column)}" does not exist`)
-  }
+  const kindOf = (column: string) => kindOfColumn(properties, column)
   const kindOfResult = ({ function: called, column }: AggregatedColumn): PropertyKind => {
     if (called === 'count') return 'integer'
     return called === 'avg' || called === 'sum' ? 'float' : kindOf(column)
   }
   return [
     ...columns.map((each) => ({ name: each.name, kind: kindOfResult(each) })),
-    ...dimensions.map(({ name, column }) => ({ name, kind: kindOf(column) })),
+    ...dimensions.map(({ name, column, group }) => ({
+      name,
+      kind: group ? timeGroupKind(group) : kindOf(column),
+    })),
   ]
 }
 

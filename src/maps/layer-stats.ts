@@ -2,20 +2,22 @@ import { quoteName } from '../contract/text/quote.ts'
 import type { Session } from '../postgres/session.ts'
 import { sqlstateOf } from '../postgres/sqlstate.ts'
 import type { Aggregation } from './aggregation.ts'
-import { aggregatedRows } from './aggregation.ts'
+import { aggregatedRows, dimensionSql } from './aggregation.ts'
 import { firstBytes } from './dataview-sql.ts'
 import { wholeWorld } from './layer-sql.ts'
 import { isMembers, type Members } from './members.ts'
 import type { LayerPlan } from './plan-layer.ts'
+import { timeGroupParams } from './time-dimension.ts'
 
 export type LayerStats = Readonly<Record<string, unknown>>
 
-/** `aggregation`: of a layer whose tiles are aggregated. */
+/** `aggregation`: of a layer whose tiles are aggregated. `dimensions`: that the layer asks for, aggregated or not. */
 export type StatsQuestion = Readonly<{
   metadata: Members
   plan: LayerPlan
   estimatedRows: number
   aggregation: Aggregation | null
+  dimensions: Aggregation['dimensions']
   /** By the monotonic clock: a statistic that is not ready then is left out. */
   deadline: number
 }>
@@ -33,7 +35,7 @@ export async function readStats(session: Session, question: StatsQuestion): Prom
     stats.geometryType = await ask(geometryTypeSql(question.plan), ([row]) => row?.type)
   if (metadata.columns || metadata.columnStats || metadata.dimensions)
     stats.columns = await readColumnStats(question, ask)
-  if (metadata.dimensions) stats.dimensions = {}
+  if (metadata.dimensions) stats.dimensions = await readDimensions(question, ask)
   if (isMembers(metadata.sample) || metadata.sample === true)
     stats.sample = await ask(firstBytes(sampleSql(question)), (found) => found.map(({ row }) => row))
   return Object.fromEntries(Object.entries(stats).filter(([, value]) => value !== undefined))
@@ -105,6 +107,33 @@ async function readColumnStats(
         rows.map(({ row }) => row),
       )
   return columns
+}
+
+/** The first and the last period of those that group by time. Clients know the others by `type: null`. */
+async function readDimensions(
+  { plan, dimensions }: StatsQuestion,
+  ask: Ask,
+): Promise<Readonly<Record<string, unknown>>> {
+  const { from } = plan.rows(wholeWorld)
+  const periods = dimensions.flatMap(({ group, ...each }, place) =>
+    group ? [{ ...each, group, place, sql: dimensionSql({ ...each, group }, plan.properties) }] : [],
+  )
+  const list = periods.flatMap(({ sql, place }) =>
+    ['min', 'max'].map((called) => `pg_catalog.${called}(${sql}) as ${called}_${place}`),
+  )
+  const found =
+    list.length === 0 ? undefined : await ask(`select ${list.join(', ')} from ${from} as t`, ([row]) => row)
+  return Object.fromEntries(
+    dimensions.map(({ name, column, group }, place) => {
+      if (!group) return [name, { type: null }]
+      const edge = (called: string) => {
+        const value = found?.[`${called}_${place}`] ?? null
+        return group.isIso || value === null ? value : Number(value)
+      }
+      const type = group.isIso ? 'string' : 'number'
+      return [name, { params: timeGroupParams(group, column), type, min: edge('min'), max: edge('max') }]
+    }),
+  )
 }
 
 const aggregates: Readonly<Record<string, readonly string[]>> = {

@@ -3,7 +3,7 @@ import type { Session } from '../postgres/session.ts'
 import { hasSqlstate, sqlstate } from '../postgres/sqlstate.ts'
 import { toClientError } from '../postgres/wire/wire-error.ts'
 import { inLayer } from '../tiles/in-layer.ts'
-import { type Aggregation, defaultThreshold, readAggregation } from './aggregation.ts'
+import { type Aggregation, defaultThreshold, dimensionSql, readAggregation } from './aggregation.ts'
 import { columnsSql } from './columns.ts'
 import { wholeWorld } from './layer-sql.ts'
 import { geometryTypeSql, type LayerStats, readStats } from './layer-stats.ts'
@@ -47,11 +47,14 @@ async function planOne(session: Session, layer: MapLayer, deadline: number): Pro
   const estimatedRows = await estimateRows(session, source)
   const isAggregated = await isAggregatedBy(session, source, plan, estimatedRows)
   requireColumns(source, plan)
+  await requirePeriods(session, source, plan)
   const changedMs = await lastChange(session, source)
   await session.query('rollback')
   const aggregation = isAggregated ? aggregationOf(source) : null
   const { metadata } = source
-  const stats = await readStats(session, { metadata, plan, estimatedRows, aggregation, deadline })
+  const dimensions = source.aggregation ? source.aggregation.dimensions : []
+  const question = { metadata, plan, estimatedRows, aggregation, dimensions, deadline }
+  const stats = await readStats(session, question)
   return { layer, isAggregated, stats, plan, estimatedRows, changedMs }
 }
 
@@ -59,6 +62,22 @@ function requireColumns({ attributes }: LayerSource, { types }: LayerPlan): void
   const wanted = attributes ? [attributes.id, ...attributes.columns] : []
   const missing = wanted.find((name) => !Object.hasOwn(types, name))
   if (missing !== undefined) throw errors.mapInvalid(`column "${shortened(missing)}" does not exist`)
+}
+
+/** Time zones are known to the database alone. */
+async function requirePeriods(
+  session: Session,
+  { aggregation }: LayerSource,
+  plan: LayerPlan,
+): Promise<void> {
+  const grouped = (aggregation ? aggregation.dimensions : []).filter(({ group }) => group)
+  for (const dimension of grouped) dimensionSql(dimension, plan.properties)
+  const zones = grouped.flatMap(({ group }) => (typeof group!.timezone === 'string' ? [group!.timezone] : []))
+  if (zones.length > 0)
+    await session.query(
+      'select pg_catalog.timezone(z, pg_catalog.to_timestamp(0)) from pg_catalog.unnest($1::pg_catalog.text[]) as z',
+      [zones],
+    )
 }
 
 async function planSource(session: Session, source: LayerSource): Promise<LayerPlan> {

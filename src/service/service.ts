@@ -36,6 +36,7 @@ import type { Check } from '../postgres/guard/look.ts'
 import { lookAtSettings } from '../postgres/guard/settings-look.ts'
 import { hostPressures } from '../postgres/host-pressure.ts'
 import { openQueries } from '../query/answer-query.ts'
+import { SavedQueries } from '../saved-queries/saved-queries.ts'
 import { Sessions } from '../sessions/sessions.ts'
 import { loadGrammar } from '../sql/grammar.ts'
 import { Tiles } from '../tiles/tiles.ts'
@@ -191,6 +192,7 @@ function buildShared(config: Config, installation: Installation) {
   const knownTokens = new KnownTokens(databases.control, secrets)
   const copies = openCopies(config, databases)
   const tiles = new Tiles(config, databases)
+  const queries = openQueries(config, databases, log)
   return {
     config,
     log,
@@ -198,7 +200,8 @@ function buildShared(config: Config, installation: Installation) {
     secrets,
     installation,
     metrics,
-    queries: openQueries(config, databases, log),
+    queries,
+    savedQueries: new SavedQueries(queries),
     copies,
     tiles,
     maps: new Maps(config, databases, tiles),

@@ -179,6 +179,83 @@ test('the metadata of a layer tells what was asked for', async (t) => {
   })
 })
 
+/** In UTC: a Sunday of week 9, the last day of February, an hour before March. */
+const moment =
+  "select 1 as cartodb_id, timestamptz '2024-02-29T23:30:15Z' as at, st_point(0, 0, 3857) as the_geom_webmercator"
+
+test('dimensions group times by units, as numbers or ISO texts, in a time zone', async (t) => {
+  const { user } = await setup(t)
+  const periodOf = async (group: object, format?: string, dates_as_numbers = true) => {
+    const aggregation = {
+      threshold: 1,
+      columns: {},
+      dimensions: { period: { column: 'at', group, format } },
+    }
+    const options = { aggregation, dates_as_numbers, metadata: { dimensions: true } }
+    const { features, map } = await featuresOf(user, layerOf(moment, options))
+    const { stats } = map.metadata.layers[0]!.meta as {
+      stats: { dimensions: { period: { min: unknown; max: unknown; type: string } } }
+    }
+    const { period } = features[0]!.properties
+    const { min, max, type } = stats.dimensions.period
+    assert.deepEqual([min, max, type], [period, period, typeof period], JSON.stringify(group))
+    return period
+  }
+  const cyclic = {
+    ...{ dayOfWeek: 4, dayOfMonth: 29, dayOfYear: 60, hourOfDay: 23, minuteOfHour: 30, monthOfYear: 2 },
+    ...{ quarterOfYear: 1, semesterOfYear: 1, trimesterOfYear: 1, weekOfYear: 9 },
+  }
+  for (const [units, value] of Object.entries(cyclic)) assert.equal(await periodOf({ units }), value, units)
+  const iso = {
+    ...{
+      second: '2024-02-29T23:30:15',
+      minute: '2024-02-29T23:30',
+      hour: '2024-02-29T23',
+      day: '2024-02-29',
+    },
+    ...{ week: '2024-W09', month: '2024-02', quarter: '2024-Q1', trimester: '2024t1', semester: '2024S1' },
+    ...{ year: '2024', decade: 'D202', century: 'C21', millennium: 'M3' },
+  }
+  for (const [units, value] of Object.entries(iso))
+    assert.equal(await periodOf({ units }, 'iso'), value, units)
+  const serial = {
+    ...{ second: 63844846215, minute: 1064080770, hour: 17734679, day: 738945, week: 105564, month: 24278 },
+    ...{
+      quarter: 8093,
+      trimester: 6070,
+      semester: 4047,
+      year: 2024,
+      decade: 202,
+      century: 21,
+      millennium: 3,
+    },
+  }
+  for (const [units, value] of Object.entries(serial)) assert.equal(await periodOf({ units }), value, units)
+  assert.equal(await periodOf({ units: 'day', starting: '2024' }), 60)
+  assert.equal(await periodOf({ units: 'day', starting: '2024', count: 7 }), 9)
+  assert.equal(await periodOf({ units: 'hour', starting: '2024-02-29', count: 12 }), 1)
+  assert.equal(await periodOf({ units: 'month', timezone: 'Europe/Madrid' }, 'iso'), '2024-03')
+  assert.equal(await periodOf({ units: 'hourOfDay', timezone: -3600 }), 22)
+  assert.equal(await periodOf({ units: 'month' }, 'iso', false), '2024-02')
+})
+
+test('the metadata has each dimension, with the parameters of those that group by time', async (t) => {
+  const { user } = await setup(t)
+  await user.sql(points)
+  const dimensions = { kind: 'kind', month: { column: 'at', group: { units: 'month' }, format: 'iso' } }
+  const options = { metadata: { dimensions: true }, dates_as_numbers: true }
+  const { map } = await featuresOf(user, aggregated({ threshold: 1, columns: {}, dimensions }, options))
+  assert.deepEqual((map.metadata.layers[0]!.meta.stats as { dimensions: object }).dimensions, {
+    kind: { type: null },
+    month: {
+      params: { time: 'to_timestamp("at")', timezone: 'utc', units: 'month', count: 1, format: 'iso' },
+      type: 'string',
+      min: '2020-01',
+      max: '2021-02',
+    },
+  })
+})
+
 test('a statistic that takes too long is left out, and the map still answers', async (t) => {
   const { user } = await setup(t)
   await user.sql(points)
@@ -211,6 +288,24 @@ test('a faulty aggregation is refused with its reason', async (t) => {
       /^The filter equal needs numbers or texts$/,
     ],
     [{ dimensions: { cartodb_id: 'kind' } }, /^Two columns of the aggregation are named cartodb_id$/],
+    ...(
+      [
+        [{ column: 'at', group: { units: 'fortnight' } }, 'units fortnight are not known'],
+        [{ column: 'at', group: 'month' }, 'group must be an object'],
+        [{ column: 'at', group: { units: 'month' }, format: 'roman' }, 'the format roman is neither iso'],
+        [{ column: 'at', group: { units: 'month', count: 0.5 } }, 'count must be a whole number'],
+        [{ column: 'at', group: { units: 'hourOfDay', count: 2 } }, 'count 2 is not for hourOfDay'],
+        [{ column: 'at', group: { units: 'day', count: 2 }, format: 'iso' }, 'several units have no iso'],
+        [{ column: 'at', group: { units: 'day', timezone: "x')" } }, 'timezone must be a name'],
+        [{ column: 'at', group: { units: 'day', starting: '2024-02-30' } }, 'starting must be a date'],
+      ] as const
+    ).map(([a, text]) => [{ dimensions: { a } }, new RegExp(`^Invalid time dimension a: ${text}`)] as const),
+    [
+      { dimensions: { a: { column: 'at', group: { units: 'day', timezone: 'Here/There' } } } },
+      /time zone "Here/,
+    ],
+    [{ dimensions: { a: { column: 'name', group: { units: 'day' } } } }, /"name" is neither date nor number/],
+    [{ dimensions: { a: { column: 'none', group: { units: 'day' } } } }, /"none" does not exist/],
   ] as const) {
     const { status, body } = await askForMap(user, aggregated(aggregation))
     assert.equal(status, 400)

@@ -16,6 +16,7 @@ import { openCommand } from './open.ts'
 import { formats } from './output/formats.ts'
 import { profileCommands } from './profile/commands.ts'
 import { sqlCommand } from './sql/command.ts'
+import { queryCommands } from './sql/queries.ts'
 import { transferCommands } from './transfer/commands.ts'
 import { importCommand } from './transfer/import.ts'
 
@@ -25,6 +26,7 @@ const section: Program<UserCall>['section'] = {
   commands: [
     ...profileCommands,
     sqlCommand,
+    ...queryCommands,
     ...jobCommands,
     importCommand,
     ...transferCommands,

@@ -119,6 +119,8 @@ async function publish(loading: Loading, stage: Stage): Promise<string | undefin
   const { session, account, options } = loading
   const table = stageName(loading, stage)
   const literal = quoteLiteral(table)
+  if (stage.line !== undefined)
+    await queryInCatalog(session, `alter table ${table} drop column ${stage.line}`)
   if (stage.isGenerated)
     await queryInCatalog(session, `alter table ${table} alter column the_geom_webmercator drop expression`)
   if (stage.geometry && !stage.columns.some(({ name }) => name === 'the_geom'))

@@ -14,6 +14,7 @@ import type { ImportOptions } from '../import-record.ts'
 import { DatabaseFault } from './database-fault.ts'
 import { DigitWatch } from './digit-watch.ts'
 import { checkLimits, type Loading, placeOf, type Stage, storedRows } from './loading.ts'
+import { numberRows } from './read-lines.ts'
 import { copyWithoutBad } from './rejects.ts'
 import { copyInto, inSavepoint } from './run-statement.ts'
 import { copyStatement, createStage, straighten } from './stage-table.ts'
@@ -201,7 +202,13 @@ function checkLayers(input: InputFile, { sheet, layers }: ImportOptions, found: 
 }
 
 /** `names`: of the columns of the dump, in the table. `floats`: columns of the dump that GDAL may cut. */
-type LoadedLayer = { stage: Stage; names: ReadonlyMap<string, string>; floats: ReadonlySet<string> }
+type LoadedLayer = {
+  stage: Stage
+  names: ReadonlyMap<string, string>
+  floats: ReadonlySet<string>
+  /** Rows of the dump so far. */
+  lines: number
+}
 
 async function openLayer(
   loading: Loading,
@@ -245,6 +252,7 @@ async function openLayer(
     stage: await createStage(loading, wanted, columns, geometry),
     names,
     floats: new Set(floats.map((column) => column.name)),
+    lines: 0,
   }
 }
 
@@ -264,13 +272,14 @@ const exactTypeOf = (type: string) => (type === 'geometry' ? 'postgis.geometry' 
 
 async function storeRows(
   loading: Loading,
-  { bytes }: InputFile,
-  { stage, names, floats }: LoadedLayer,
+  input: InputFile,
+  layer: LoadedLayer,
   columns: readonly string[],
   { events, rejected }: Reading,
   doneBefore: number,
 ): Promise<void> {
   const { session, meter, spend, warnings } = loading
+  const { stage, names, floats } = layer
   const digits = new DigitWatch(columns.map((column) => floats.has(column)))
   let read = 0
   const before = storedRows(loading)
@@ -285,7 +294,7 @@ async function storeRows(
       read += event.bytes.length
       rows += event.rows
       // How much of the file GDAL has read is not known: never more than almost all.
-      meter.readTo(doneBefore + Math.min(read, 0.99 * bytes))
+      meter.readTo(doneBefore + Math.min(read, 0.99 * input.bytes))
       meter.rowsTo(before + rows)
       checkLimits(loading)
       yield event.bytes
@@ -297,10 +306,14 @@ async function storeRows(
     columns.map((column) => names.get(column)!),
     '',
   )
-  rejected?.beginSection(stage.wanted, { columns: columns.map((column) => names.get(column)!) })
+  const form = { columns: columns.map((column) => names.get(column)!) }
+  rejected?.beginSection(stage.wanted, form)
+  stage.section = { place: placeOf(input), encoding: undefined, ...form }
+  const numbering = stage.line === undefined ? undefined : { delimiter: '\t', linesBefore: layer.lines }
   stage.rows += rejected
-    ? await copyWithoutBad(session, statement, dumpDialect, chunks(), rejected)
-    : await copyInto(session, statement, chunks())
+    ? await copyWithoutBad(session, statement, dumpDialect, chunks(), rejected, numbering)
+    : await copyInto(session, statement, numbering ? numberRows(chunks(), dumpDialect, numbering) : chunks())
+  layer.lines += rows
   warnings.add('rounded_numbers', ...digits.cut.map((place) => names.get(columns[place]!)!))
 }
 

@@ -1,0 +1,235 @@
+import assert from 'node:assert/strict'
+import { createReadStream } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { browser } from '../console/support/browser.ts'
+import { type NpmClient, unpackClient } from '../support/clients/npm-client.ts'
+import { setup, type TestUser } from '../support/service/setup.ts'
+
+/** The clients as a page loads them, each with the file of its bundle. */
+const clients = {
+  'mapbox-gl': await unpackClient('mapbox-gl', '1.13.3'),
+  'carto-vl': await unpackClient('@carto/carto-vl', '1.4.6'),
+  'deck.gl': await unpackClient('deck.gl', '8.9.36'),
+  'deck.gl-carto': await unpackClient('@deck.gl/carto', '8.9.36'),
+  // Where deck.gl has the worker from that reads tiles.
+  'loaders.gl-mvt': await unpackClient('@loaders.gl/mvt', '3.4.13'),
+}
+type Client = keyof typeof clients
+
+function titled(sentence: string, ...names: Client[]): [string, string | undefined] {
+  const missing = names.map((name) => clients[name].missing).find((reason) => reason !== undefined)
+  return [missing ? `${sentence} [NOT RUN: ${missing}]` : sentence, missing]
+}
+
+/** The points are in the west, the line in the middle, the area in the east. */
+const shapes = `
+  create table points (name text, n int, day timestamptz, the_geom geometry(Point, 4326)); select CDB_CartodbfyTable('points');
+  insert into points (name, n, day, the_geom) select case when n % 2 = 0 then 'even' else 'odd' end, n, timestamptz '2024-01-01Z' + n * interval '40 days',
+    st_point(-20 + n, 40 + n, 4326) from generate_series(1, 10) n;
+  create table lines (name text, n int, the_geom geometry(MultiLineString, 4326)); select CDB_CartodbfyTable('lines');
+  insert into lines (name, n, the_geom) values ('line', 1, 'SRID=4326;MULTILINESTRING((-20 30, 20 60))');
+  create table areas (name text, n int, the_geom geometry(MultiPolygon, 4326)); select CDB_CartodbfyTable('areas');
+  insert into areas (name, n, the_geom) values ('area', 1, 'SRID=4326;MULTIPOLYGON(((-10 30, 10 30, 10 55, -10 55, -10 30)))')`
+
+const [vlTitle, vlMissing] = titled('CARTO VL 1.4.6 draws tables and queries', 'carto-vl', 'mapbox-gl')
+test(vlTitle, { timeout: 300_000 }, async (t) => {
+  if (vlMissing) return t.skip(vlMissing)
+  const { user } = await setup(t)
+  await user.sql(shapes)
+  const sources = {
+    points: [`new carto.source.Dataset('points')`, 'color: red width: 20 strokeWidth: 0'],
+    lines: [`new carto.source.Dataset('lines')`, 'color: red width: 8'],
+    areas: [`new carto.source.Dataset('areas')`, 'color: red strokeWidth: 0'],
+    query: [`new carto.source.SQL('select * from points where n > 3')`, 'color: red width: 20'],
+    'a ramp over numbers': [
+      `new carto.source.Dataset('points')`,
+      'color: ramp($n, [red, rgb(255, 0, 0)]) width: 20',
+    ],
+    'a ramp over categories': [
+      `new carto.source.Dataset('points')`,
+      `color: ramp(buckets($name, ['even', 'odd']), [red, red]) width: 20`,
+    ],
+    'the top categories': [
+      `new carto.source.Dataset('points')`,
+      'color: ramp(top($name, 2), [red, red]) width: 20',
+    ],
+    'a filter': [
+      `new carto.source.Dataset('points')`,
+      'color: red width: 20 filter: $n > 5 and $name in ["even"]',
+    ],
+    clusters: [
+      `new carto.source.Dataset('points')`,
+      'color: ramp(clusterAvg($n), [red, red]) width: 10 + clusterCount() resolution: 16',
+    ],
+    dates: [
+      `new carto.source.Dataset('points')`,
+      'color: ramp(linear($day, globalMin($day), globalMax($day)), [red, red]) width: 20',
+    ],
+    'clusters of months': [
+      `new carto.source.Dataset('points')`,
+      `@month: clusterTime($day, 'month', 'Europe/Madrid') color: red width: 20 resolution: 8`,
+    ],
+    'a day of the week': [
+      `new carto.source.Dataset('points')`,
+      `color: ramp(linear(clusterTime($day, 'dayOfWeek')), [red, red]) width: 20 resolution: 8`,
+    ],
+  }
+  for (const [name, [source, viz]] of Object.entries(sources)) {
+    const red = await draw(t, vlPage(user, source!, viz!))
+    assert.ok(Number(red) > 100, `${name}: ${red}`)
+  }
+})
+
+const [deckTitle, deckMissing] = titled(
+  'CartoLayer of deck.gl 8.9 draws queries by v1 and v2',
+  'deck.gl',
+  'deck.gl-carto',
+  'loaders.gl-mvt',
+)
+test(deckTitle, { timeout: 300_000 }, async (t) => {
+  if (deckMissing) return t.skip(deckMissing)
+  const { user } = await setup(t)
+  await user.sql(shapes)
+  for (const version of ['V1', 'V2'])
+    for (const table of ['points', 'lines', 'areas']) {
+      const red = await draw(t, deckPage(user, version, `select * from ${table}`))
+      assert.ok(Number(red) > 100, `${version} ${table}: ${red}`)
+    }
+  const failed = await draw(t, deckPage(user, 'V2', 'select * from missing'))
+  assert.match(String(failed), /relation "missing" does not exist/)
+})
+
+const [publicTitle, publicMissing] = titled(
+  'CARTO VL and deck.gl draw public tables without a key, and are told of others',
+  ...(Object.keys(clients) as Client[]),
+)
+test(publicTitle, { timeout: 300_000 }, async (t) => {
+  if (publicMissing) return t.skip(publicMissing)
+  const { user } = await setup(t)
+  await user.sql(`${shapes}; grant select on areas to public`)
+  const anyone = { ...user, masterToken: 'default_public' }
+  const vl = (table: string) =>
+    draw(t, vlPage(anyone, `new carto.source.Dataset('${table}')`, 'color: red strokeWidth: 0'))
+  assert.ok(Number(await vl('areas')) > 100)
+  assert.match(String(await vl('points')), /Unauthorized access to dataset/)
+  for (const version of ['V1', 'V2']) {
+    assert.ok(Number(await draw(t, deckPage(anyone, version, 'select * from areas'))) > 100)
+    const refused = await draw(t, deckPage(anyone, version, 'select * from points'))
+    assert.match(String(refused), /Unauthorized access to dataset/)
+  }
+})
+
+type Viewer = Pick<TestUser, 'username' | 'masterToken' | 'base'>
+
+const vlPage = (user: Viewer, source: string, viz: string) => `
+<link rel="stylesheet" href="/mapbox-gl/dist/mapbox-gl.css">
+<script src="/mapbox-gl/dist/mapbox-gl.js"></script><script src="/carto-vl/dist/carto-vl.min.js"></script>
+${drawing}
+<script>
+  const map = new mapboxgl.Map({
+    container: 'map', center: [0, 45], zoom: 2, preserveDrawingBuffer: true, style: { version: 8, sources: {}, layers: [] },
+  })
+  carto.setDefaultAuth({ username: '${user.username}', apiKey: '${user.masterToken}' })
+  carto.setDefaultConfig({ serverURL: '${user.base.replace(user.username, '{user}')}' })
+  const layer = new carto.Layer('layer', ${source}, new carto.Viz(\`${viz}\`))
+  layer.on('loaded', () => count(() => map.getCanvas()))
+  layer.addTo(map)
+</script>`
+
+const deckPage = (user: Viewer, version: string, sql: string) => `
+<script src="/deck.gl/dist.min.js"></script><script src="/deck.gl-carto/dist.min.js"></script>
+${drawing}
+<script>
+  const { API_VERSIONS, CartoLayer, MAP_TYPES, setDefaultCredentials } = deck.carto
+  setDefaultCredentials({
+    apiVersion: API_VERSIONS.${version}, username: '${user.username}', apiKey: '${user.masterToken}',
+    mapsUrl: '${user.base.replace(user.username, '{user}')}${version === 'V1' ? '/api/v1/map' : ''}',
+  })
+  const layer = new CartoLayer({
+    id: 'layer', type: MAP_TYPES.QUERY, data: \`${sql}\`, getFillColor: [255, 0, 0], getLineColor: [255, 0, 0],
+    pointRadiusMinPixels: 8, lineWidthMinPixels: 6, onDataError: failed,
+  })
+  const map = new deck.DeckGL({
+    container: 'map', initialViewState: { longitude: 0, latitude: 45, zoom: 2 }, layers: [layer], onError: failed,
+    glOptions: { preserveDrawingBuffer: true }, parameters: { blend: false },
+    onAfterRender: () => { if (layer.isLoaded) count(() => document.querySelector('canvas')) },
+  })
+</script>`
+
+/** Counts red pixels until some are there. */
+const drawing = `
+<div id="map" style="position: relative; width: 400px; height: 400px"></div>
+<script>
+  const failed = (error) => { globalThis.answer ??= String(error && error.message || error) }
+  addEventListener('error', (event) => failed(event.error ?? event.message))
+  addEventListener('unhandledrejection', (event) => failed(event.reason))
+  let begun = false
+  function count(canvas) {
+    if (begun) return
+    begun = true
+    const look = () => {
+      const gl = canvas().getContext('webgl2') ?? canvas().getContext('webgl')
+      const pixels = new Uint8Array(gl.drawingBufferWidth * gl.drawingBufferHeight * 4)
+      gl.readPixels(0, 0, gl.drawingBufferWidth, gl.drawingBufferHeight, gl.RGBA, gl.UNSIGNED_BYTE, pixels)
+      let red = 0
+      for (let at = 0; at < pixels.length; at += 4) if (pixels[at] > 200 && pixels[at + 1] < 50 && pixels[at + 2] < 50) red += 1
+      if (red > 100) globalThis.answer ??= red
+      else setTimeout(look, 100)
+    }
+    look()
+  }
+</script>`
+
+/** The number of red pixels, or an error. */
+async function draw(t: TestContext, html: string): Promise<number | string> {
+  const page = await (await browser(true)).newPage({ viewport: { width: 420, height: 420 } })
+  const told: string[] = []
+  page.on('console', (message) => told.push(message.text()))
+  await page.route(/^https:/, (route) => {
+    const address = route.request().url()
+    if (address.endsWith('/dist/mvt-worker.js'))
+      return route.fulfill({ path: join(clients['loaders.gl-mvt'].folder!, 'dist/mvt-worker.js') })
+    // The symbols of CARTO VL.
+    if (address.endsWith('.svg')) return route.fulfill({ contentType: 'image/svg+xml', body: symbol })
+    told.push(`${address} was not served`)
+    return route.abort()
+  })
+  try {
+    await page.goto(
+      await otherSite(t, `<!doctype html><meta charset="utf-8"><link rel="icon" href="data:">${html}`),
+    )
+    const answer = await page.waitForFunction('globalThis.answer', undefined, { timeout: 30_000 })
+    return (await answer.jsonValue()) as number | string
+  } catch (error) {
+    return assert.fail(`${error}\n${told.join('\n')}`)
+  } finally {
+    await page.close()
+  }
+}
+
+const symbol =
+  '<svg xmlns="http://www.w3.org/2000/svg" width="8" height="8"><rect width="8" height="8"/></svg>'
+const types: Readonly<Record<string, string>> = { js: 'text/javascript', css: 'text/css' }
+
+/** Serves the page, and the files of the clients. */
+async function otherSite(t: TestContext, page: string): Promise<string> {
+  const server = createServer((request, response) => {
+    const [, name, ...rest] = (request.url ?? '').split('?')[0]!.split('/')
+    if (name === '') return response.setHeader('content-type', 'text/html').end(page)
+    const { folder } = (clients as Record<string, NpmClient>)[name!] ?? {}
+    if (!folder) return response.writeHead(404).end()
+    response.setHeader('content-type', types[rest.at(-1)!.split('.').at(-1)!] ?? 'text/plain')
+    return createReadStream(join(folder, ...rest))
+      .on('error', () => response.destroy())
+      .pipe(response)
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.after(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+}

@@ -1,0 +1,62 @@
+import { execFile } from 'node:child_process'
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after } from 'node:test'
+import { promisify } from 'node:util'
+
+const run = promisify(execFile)
+
+/** A client of npm as its users have it, or why it is not there. */
+export type NpmClient = Readonly<
+  { folder: string; missing?: undefined } | { folder?: undefined; missing: string }
+>
+
+/** The package alone, as a page of a browser loads it: its bundle has what it depends on. */
+export function unpackClient(name: string, version: string): Promise<NpmClient> {
+  return inFolder(async (folder) => {
+    const packed = ['pack', '--json', '--prefer-offline', '--pack-destination', folder, `${name}@${version}`]
+    const { stdout } = await run('npm', packed, quietly)
+    const [{ filename }] = JSON.parse(stdout) as [{ filename: string }]
+    const target = join(folder, 'package')
+    await mkdir(target)
+    await run('tar', [
+      '--extract',
+      '--file',
+      join(folder, filename),
+      '--directory',
+      target,
+      '--strip-components=1',
+    ])
+    return target
+  })
+}
+
+/** With all that it depends on. */
+export function installClient(name: string, version: string): Promise<NpmClient> {
+  return inFolder(async (folder) => {
+    const options = ['--prefer-offline', '--ignore-scripts', '--no-audit', '--no-fund', '--no-package-lock']
+    await run('npm', ['install', ...options, '--prefix', folder, `${name}@${version}`], quietly)
+    return join(folder, 'node_modules', name)
+  })
+}
+
+async function inFolder(fill: (folder: string) => Promise<string>): Promise<NpmClient> {
+  const folder = await mkdtemp(join(tmpdir(), 'cartage-client-'))
+  after(() => rm(folder, { recursive: true, force: true }))
+  try {
+    return { folder: await fill(folder) }
+  } catch (error) {
+    if (!/ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ETIMEDOUT|ENOTCACHED/.test(String(error))) throw error
+    return { missing: 'neither the cache of npm nor the registry has it' }
+  }
+}
+
+const quietly = {
+  timeout: 300_000,
+  env: {
+    ...process.env,
+    NODE_EXTRA_CA_CERTS: process.env.CARTAGE_TEST_CA_CERTS,
+    npm_config_loglevel: 'error',
+  },
+}
