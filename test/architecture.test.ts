@@ -10,7 +10,7 @@ const root = fileURLToPath(new URL('../src', import.meta.url))
 const layers = [
   ['main.ts', 'service'],
   ['http', 'worker', 'cli'],
-  ['sessions', 'imports', 'exports', 'maps', 'saved-queries'],
+  ['sessions', 'imports', 'exports', 'maps', 'saved-queries', 'schedules'],
   ['keys', 'jobs', 'copy', 'query', 'tables', 'tiles'],
   ['statements'],
   ['doctor'],

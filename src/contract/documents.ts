@@ -102,6 +102,8 @@ export type FullJobDocument = DocumentOfJob<FullItemDocument> &
   Readonly<{
     name?: string
     labels?: readonly string[]
+    /** The schedule that made it. */
+    schedule?: string
     /** Of a job that is one statement; other statements have their own. */
     timeout?: number
     params?: readonly unknown[]
@@ -136,9 +138,65 @@ export type JobProgressDocument = Readonly<{
   eta_ms?: number
 }>
 
+/** What a schedule is made of. */
+export type NewSchedule = Readonly<{
+  /** Five fields, or a word such as `@daily`. */
+  cron: string
+  /** Of the IANA list; UTC unless told. */
+  timezone?: string | undefined
+  query: JobQuery
+  params?: readonly unknown[] | undefined
+  onsuccess?: string | undefined
+  onerror?: string | undefined
+  labels?: readonly string[] | undefined
+  timeout?: number | undefined
+  retry?: JobRetry | undefined
+  enabled?: boolean | undefined
+  overlap?: 'skip' | 'queue' | undefined
+  catch_up?: 'none' | 'last' | undefined
+}>
+
+export type ScheduleDocument = Readonly<{
+  name: string
+  cron: string
+  timezone: string
+  query: JobQuery
+  params?: readonly unknown[]
+  labels?: readonly string[]
+  timeout?: number
+  retry?: JobRetry
+  enabled: boolean
+  overlap: 'skip' | 'queue'
+  catch_up: 'none' | 'last'
+  /** null: it is disabled. */
+  next_run_at: string | null
+  disabled_reason?: string
+  last_job: string | null
+  last_status: JobStatus | null
+  runs_ok: number
+  runs_failed: number
+  created_at: string
+  updated_at: string
+}>
+
+export type ScheduleList = Readonly<{ schedules: readonly ScheduleDocument[]; limit: number }>
+
+/** A due time with its job, or with the reason why it has none. */
+export type ScheduleRunDocument = Readonly<{
+  due_at: string
+  job_id?: string
+  status?: JobStatus
+  manual?: boolean
+  skipped?: 'overlap' | 'missed' | 'queue-full'
+}>
+
+export type ScheduleRuns = Readonly<{ runs: readonly ScheduleRunDocument[] }>
+
 export type JobFilter = Readonly<{
   status?: JobStatus | undefined
   label?: string | undefined
+  /** The name of the schedule that made them. */
+  schedule?: string | undefined
   /** Created then or later, and before: ISO times. */
   since?: string | undefined
   until?: string | undefined

@@ -32,6 +32,12 @@ const answers: Readonly<Record<string, string>> = {
   createJobByV4: `FullJobDocument`,
   readJobByV4: `Answer<Client['jobs']['details']>`,
   updateJobByV4: `FullJobDocument`,
+  listSchedules: `ScheduleList`,
+  createSchedule: `Answer<Client['schedules']['create']>`,
+  readSchedule: `Answer<Client['schedules']['read']>`,
+  putSchedule: `Answer<Client['schedules']['put']>`,
+  listRuns: `{ runs: Answer<Client['schedules']['runs']> }`,
+  runSchedule: `Answer<Client['schedules']['run']>`,
   createImport: `Answer<Client['imports']['create']>`,
   listImports: `Answer<Client['imports']['list']>`,
   readImport: `Answer<Client['imports']['read']>`,
@@ -90,6 +96,7 @@ const queries: Readonly<Record<string, string>> = {
   readJob: `{ wait?: Argument<Client['jobs']['read'], 1>['waitSeconds'] }`,
   readJobByV4: `{ wait?: Argument<Client['jobs']['details'], 1>['waitSeconds'] }`,
   createImport: `ImportQuery`,
+  listRuns: `Argument<Client['schedules']['runs'], 1>`,
   listImports: `Argument<Client['imports']['list'], 0>`,
   readImport: `{ wait?: Argument<Client['imports']['read'], 1>['waitSeconds'] }`,
   copyFrom: `CopyUpload['query']`,
@@ -110,6 +117,8 @@ const queries: Readonly<Record<string, string>> = {
 }
 const bodies: Readonly<Record<string, string>> = {
   createKey: `Argument<Client['keys']['create'], 0>`,
+  createSchedule: `Argument<Client['schedules']['create'], 0>`,
+  putSchedule: `Argument<Client['schedules']['put'], 1> & { name?: string }`,
   createJob: `{ query: ClassicQuery }`,
   updateJob: `{ query: ClassicQuery }`,
   createJobByV4: `{ query: Argument<Client['jobs']['create'], 0> } & Omit<Argument<Client['jobs']['create'], 1>, 'idempotencyKey'>`,
@@ -154,6 +163,7 @@ const others = [
   'downloadCommandLine',
   'openSession',
   'followJob',
+  'deleteSchedule',
   'deleteExport',
   'deleteQuery',
   'runQuery',
@@ -243,7 +253,7 @@ import type { DownloadOptions } from '../../../src/client/api/data-api.ts'
 import type { MapTileOptions, ViewerTokens } from '../../../src/client/api/maps-api.ts'
 import type { ImportedRows, ImportOptions, ImportQuery } from '../../../src/client/api/imports-api.ts'
 import type { Client } from '../../../src/client/user-client.ts'
-import type { FullJobDocument, JobList, NewItem } from '../../../src/contract/documents.ts'
+import type { FullJobDocument, JobList, NewItem, ScheduleList } from '../../../src/contract/documents.ts'
 
 /** Not deeper, so that its members can be counted. */
 type Json = string | number | boolean | null | readonly unknown[] | Record<string, unknown>

@@ -4,9 +4,10 @@ import type {
   ItemDocument,
   JobDocument,
   JobProgressDocument,
+  NewItem,
 } from '../../contract/documents.ts'
 import { isFinal } from '../../contract/job-status.ts'
-import type { Item, Job, RetryRule } from '../../jobs/job.ts'
+import type { Item, ItemDefinition, Job, JobDefinition, RetryRule } from '../../jobs/job.ts'
 import type { QueuePlace } from '../../jobs/list-store.ts'
 import type { JobProgress } from '../../jobs/progress/job-progress.ts'
 import { shownParam } from './bound-values.ts'
@@ -36,6 +37,7 @@ export function fullJobDocument(job: Job, place?: QueuePlace, progress?: JobProg
     query: queryDocument(job, fullItemDocument),
     name: job.name,
     labels: job.labels,
+    schedule: job.schedule,
     ...(job.form === 'string' && ofStatement(job.items[0]!)),
     not_before: job.delayedUntil?.toISOString() ?? job.notBefore,
     retry: job.retry && retryDocument(job.retry),
@@ -59,6 +61,34 @@ function progressDocument({ item, items, seen, etaMs }: JobProgress): JobProgres
     eta_ms: etaMs,
   } as JobProgressDocument)
 }
+
+/** What a job is made of, before it is one. */
+export function definitionDocument(definition: JobDefinition) {
+  const { form, items, name, labels, retry, onsuccess, onerror } = definition
+  const [first] = items
+  const chain = items.map(newItemDocument)
+  return withoutAbsent({
+    query:
+      form === 'string'
+        ? first!.statement
+        : form === 'array'
+          ? chain
+          : withoutAbsent({ query: chain, onsuccess, onerror }),
+    ...(form === 'string' && ofStatement(first!)),
+    name,
+    labels,
+    retry: retry && retryDocument(retry),
+  })
+}
+
+const newItemDocument = ({ statement, params, onsuccess, onerror, timeoutMs }: ItemDefinition): NewItem =>
+  withoutAbsent({
+    query: statement,
+    params: params?.map(shownParam),
+    onsuccess,
+    onerror,
+    timeout: timeoutMs,
+  } as NewItem)
 
 const retryDocument = ({ attempts, backoffMs }: RetryRule) => ({ attempts, backoff_s: backoffMs / 1000 })
 

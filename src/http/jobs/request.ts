@@ -40,6 +40,13 @@ function readLong(members: Parameters): JobDefinition {
   return { ...definition, items, ...readTags(members), ...readTiming(members) }
 }
 
+/** The job of a schedule, beside members that are the schedule's own. */
+export function readScheduledJob(body: Parameters, name: string, others: readonly string[]): JobDefinition {
+  const known = [...bodyMembers, ...others, 'labels', 'timeout', 'params', 'retry']
+  const definition = readLong(readBody(body, maxLongJobCharacters, known))
+  return { ...definition, name }
+}
+
 /** Bind parameters, beside a single statement or in each item. */
 function withParams(body: Parameters, definition: JobDefinition): JobDefinition {
   const query = own(body, 'query')

@@ -209,7 +209,7 @@ const progress = {
   },
 } as const
 
-const fullJob = {
+export const fullJob = {
   ...job,
   title: 'FullJob',
   properties: {
@@ -222,6 +222,7 @@ const fullJob = {
         { type: 'object', required: ['query'], properties: { query: fullChain, ...fallbacks } },
       ],
     },
+    schedule: { type: 'string', description: 'The schedule that made it' },
     rows,
     attempts: { type: 'integer', description: 'Since it was first begun' },
     started_at: time,
@@ -238,6 +239,16 @@ const fullJob = {
     },
     progress,
   },
+} as const
+
+/** What a schedule says of its jobs. */
+export const scheduledMembers = {
+  query: longQuery,
+  params: tagsOfJob.params,
+  ...fallbacks,
+  labels: tagsOfJob.labels,
+  timeout: tagsOfJob.timeout,
+  retry: tagsOfJob.retry,
 } as const
 
 const texts = { type: 'array', items: { type: 'string' } } as const
@@ -297,6 +308,7 @@ export const listJobsSchema = {
     properties: {
       status,
       label: { type: 'string' },
+      schedule: { type: 'string', description: 'The name of the schedule that made them' },
       since: { ...time, description: 'Created then or later' },
       until: { ...time, description: 'Created before' },
       text: { type: 'string', description: 'Part of the SQL, in any case' },
