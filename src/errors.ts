@@ -248,6 +248,23 @@ export const errors = {
     raise('job-queue-full', 'invalid', `Failed to create job. Max number of jobs (${limit}) queued reached`, {
       retryAfterSeconds: 5,
     }),
+  scheduleInvalid: (text: string) => raise('schedule-invalid', 'invalid', text),
+  scheduleNotFound: (name: string) => raise('schedule-not-found', 'not-found', `Schedule not found: ${name}`),
+  scheduleRunning: (name: string) =>
+    raise('schedule-running', 'conflict', `A job of the schedule ${name} has not ended`),
+  scheduleTaken: (name: string) => raise('schedule-taken', 'conflict', `There is a schedule ${name} already`),
+  tooManySchedules: (most: number) =>
+    raise(
+      'too-many-schedules',
+      'conflict',
+      `You are over the limits: an account has at most ${most} schedules`,
+    ),
+  tooManyFollowers: (most: number) =>
+    raise('too-many-followers', 'limited', `You are over the limits: ${most} requests follow jobs`, {
+      context: 'limit',
+      detail: 'followers',
+      retryAfterSeconds: 5,
+    }),
   jobNotPending: (text: string) => raise('job-not-pending', 'invalid', text),
   /** Old clients read `error`, the specification has `errors`. */
   cancelRefused: (status: string) =>

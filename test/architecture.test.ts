@@ -10,7 +10,7 @@ const root = fileURLToPath(new URL('../src', import.meta.url))
 const layers = [
   ['main.ts', 'service'],
   ['http', 'worker', 'cli'],
-  ['sessions', 'imports', 'exports', 'maps', 'saved-queries', 'webhooks'],
+  ['sessions', 'imports', 'exports', 'maps', 'saved-queries', 'schedules', 'webhooks'],
   ['keys', 'jobs', 'copy', 'query', 'tables', 'tiles'],
   ['statements'],
   ['doctor'],

@@ -38,6 +38,13 @@ export const pages: readonly Page[] = [
     load: () => import('../jobs/page.tsx'),
     badge: openJobsText,
   },
+  {
+    name: 'schedules',
+    label: 'Schedules',
+    key: 'c',
+    needs: 'master',
+    load: () => import('../schedules/page.tsx'),
+  },
   { name: 'keys', label: 'Keys', key: 'k', needs: 'master', load: () => import('../keys/page.tsx') },
   {
     name: 'account',

@@ -33,7 +33,7 @@ export type {
 } from './api/data-api.ts'
 export type { LinkOptions } from './api/exports-api.ts'
 export type { ImportedFile, ImportedRows, Importing, ImportOptions } from './api/imports-api.ts'
-export type { Following, Submitting, Waiting } from './api/jobs-api.ts'
+export type { Submitting } from './api/jobs-api.ts'
 export type { KeyListing, Target } from './api/keys-api.ts'
 export type {
   DataviewOptions,
@@ -49,6 +49,7 @@ export type { Transaction, TransactionOptions } from './api/session-api.ts'
 export { type BoundStatement, type SqlValue, type Statement, statement } from './api/sql-statement.ts'
 export type { DatasetListing, TableListing } from './api/tables-api.ts'
 export type { TileOptions, TilePlace, TransformRequest } from './api/tiles-api.ts'
+export type { Following, Waiting } from './api/until-answered.ts'
 export type { Finished, PartialFile, Resuming, UploadMetadata } from './api/uploads-api.ts'
 export { CartageError, type ClientErrorCode } from './cartage-error.ts'
 export { ExactNumber, type Numbers } from './exact-json.ts'

@@ -7,6 +7,7 @@ import { jobsOf } from './api/jobs-api.ts'
 import { keysOf } from './api/keys-api.ts'
 import { mapsOf } from './api/maps-api.ts'
 import { savedQueriesOf } from './api/queries-api.ts'
+import { schedulesOf } from './api/schedules-api.ts'
 import { sessionsOf } from './api/session-api.ts'
 import { tablesOf } from './api/tables-api.ts'
 import { tilesOf } from './api/tiles-api.ts'
@@ -46,6 +47,7 @@ export function userClient(options: ClientOptions, transport: Transport) {
     keys: keysOf(connection, account),
     maps: mapsOf(connection, account),
     queries: savedQueriesOf(connection, account, numbers),
+    schedules: schedulesOf(connection, account),
     tables: tablesOf(connection, account),
     tiles: tilesOf(connection, account),
     uploads: uploadsOf(connection, account),

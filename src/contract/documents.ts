@@ -49,19 +49,14 @@ export type JobQuery =
   | string
   | readonly (string | NewItem)[]
   | Readonly<{ query: readonly (string | NewItem)[]; onsuccess?: string; onerror?: string }>
-export type NewItem = Readonly<{
-  query: string
-  /** Values of `$1`, `$2`, ...: only at the addresses of version 4. */
-  params?: readonly unknown[]
-  onsuccess?: string
-  onerror?: string
-  timeout?: number
-}>
+type ClassicItem = Readonly<{ query: string; onsuccess?: string; onerror?: string; timeout?: number }>
+/** `params`: values of `$1`, `$2`, ..., only at the addresses of version 4. */
+export type NewItem = ClassicItem & Readonly<{ params?: readonly unknown[] }>
 
 /** Failures that another attempt may mend: attempts, the first included, and seconds before the second one, then doubled. */
 export type JobRetry = Readonly<{ attempts: number; backoff_s?: number }>
 
-export type ItemDocument = NewItem &
+export type ItemDocument = ClassicItem &
   Readonly<{
     status: StepStatus
     fallback_status?: StepStatus
@@ -70,18 +65,18 @@ export type ItemDocument = NewItem &
     failed_reason?: string
     failed_sqlstate?: string
     fallback_failed_reason?: string
-    /** Of PostgreSQL's command tag. */
-    rows?: number
   }>
 
-export type JobDocument = Readonly<{
+/** At the addresses of version 4. `rows`: of PostgreSQL's command tag. */
+export type FullItemDocument = ItemDocument & Readonly<{ params?: readonly unknown[]; rows?: number }>
+
+export type JobDocument = DocumentOfJob<ItemDocument>
+
+type DocumentOfJob<Item> = Readonly<{
   job_id: string
   user: string
   status: JobStatus
-  query:
-    | string
-    | readonly ItemDocument[]
-    | Readonly<{ query: readonly ItemDocument[]; onsuccess?: string; onerror?: string }>
+  query: string | readonly Item[] | Readonly<{ query: readonly Item[]; onsuccess?: string; onerror?: string }>
   created_at: string
   updated_at: string
   failed_reason?: string
@@ -106,10 +101,12 @@ export type JobOptions = Readonly<{
 }>
 
 /** A job at the addresses of version 4: the classic document, and beside it what people want to know. */
-export type FullJobDocument = JobDocument &
+export type FullJobDocument = DocumentOfJob<FullItemDocument> &
   Readonly<{
     name?: string
     labels?: readonly string[]
+    /** The schedule that made it. */
+    schedule?: string
     /** Of a job that is one statement; other statements have their own. */
     timeout?: number
     params?: readonly unknown[]
@@ -144,9 +141,65 @@ export type JobProgressDocument = Readonly<{
   eta_ms?: number
 }>
 
+/** What a schedule is made of. */
+export type NewSchedule = Readonly<{
+  /** Five fields, or a word such as `@daily`. */
+  cron: string
+  /** Of the IANA list; UTC unless told. */
+  timezone?: string | undefined
+  query: JobQuery
+  params?: readonly unknown[] | undefined
+  onsuccess?: string | undefined
+  onerror?: string | undefined
+  labels?: readonly string[] | undefined
+  timeout?: number | undefined
+  retry?: JobRetry | undefined
+  enabled?: boolean | undefined
+  overlap?: 'skip' | 'queue' | undefined
+  catch_up?: 'none' | 'last' | undefined
+}>
+
+export type ScheduleDocument = Readonly<{
+  name: string
+  cron: string
+  timezone: string
+  query: JobQuery
+  params?: readonly unknown[]
+  labels?: readonly string[]
+  timeout?: number
+  retry?: JobRetry
+  enabled: boolean
+  overlap: 'skip' | 'queue'
+  catch_up: 'none' | 'last'
+  /** null: it is disabled. */
+  next_run_at: string | null
+  disabled_reason?: string
+  last_job: string | null
+  last_status: JobStatus | null
+  runs_ok: number
+  runs_failed: number
+  created_at: string
+  updated_at: string
+}>
+
+export type ScheduleList = Readonly<{ schedules: readonly ScheduleDocument[]; limit: number }>
+
+/** A due time with its job, or with the reason why it has none. */
+export type ScheduleRunDocument = Readonly<{
+  due_at: string
+  job_id?: string
+  status?: JobStatus
+  manual?: boolean
+  skipped?: 'overlap' | 'missed' | 'queue-full'
+}>
+
+export type ScheduleRuns = Readonly<{ runs: readonly ScheduleRunDocument[] }>
+
 export type JobFilter = Readonly<{
   status?: JobStatus | undefined
   label?: string | undefined
+  /** The name of the schedule that made them. */
+  schedule?: string | undefined
   /** Created then or later, and before: ISO times. */
   since?: string | undefined
   until?: string | undefined

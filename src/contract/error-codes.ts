@@ -95,6 +95,12 @@ export const errorCodes = [
   'body-incomplete',
   'client-idle',
   'too-many-copies',
+  'too-many-followers',
+  'schedule-invalid',
+  'schedule-not-found',
+  'schedule-running',
+  'schedule-taken',
+  'too-many-schedules',
   'copy-outcome-unknown',
   // the SQL endpoint
   'statement-outcome-unknown',

@@ -1,4 +1,4 @@
-import type { FullJobDocument, ItemDocument, JobDocument, JobQuery, NewItem } from './documents.ts'
+import type { FullItemDocument, FullJobDocument, JobDocument, JobQuery, NewItem } from './documents.ts'
 import type { JobStatus } from './job-status.ts'
 import { maxJobCharacters } from './limits.ts'
 
@@ -6,17 +6,28 @@ import { maxJobCharacters } from './limits.ts'
 export type JobParts = Readonly<{ items: readonly JobItem[]; onsuccess?: string; onerror?: string }>
 
 /** The only item of a job that is one statement has the status of the job. */
-export type JobItem = Omit<ItemDocument, 'status'> & Readonly<{ status: ItemDocument['status'] | JobStatus }>
+export type JobItem = Omit<FullItemDocument, 'status'> &
+  Readonly<{ status: FullItemDocument['status'] | JobStatus }>
 
 export function partsOf(job: JobDocument | FullJobDocument): JobParts {
   const { query, status, failed_reason } = job
   if (typeof query === 'string') {
-    const own = 'params' in job && job.params ? { params: job.params } : {}
-    return { items: [{ query, status, ...own, ...(failed_reason && { failed_reason }) }] }
+    return { items: [{ query, status, ...ownOf(job), ...(failed_reason && { failed_reason }) }] }
   }
   if (!('query' in query)) return { items: query }
   const { onsuccess, onerror } = query
   return { items: query.query, ...(onsuccess && { onsuccess }), ...(onerror && { onerror }) }
+}
+
+/** What a job that is one statement says itself. */
+function ownOf(job: JobDocument | FullJobDocument) {
+  const { params, rows, started_at, ended_at } = job as FullJobDocument
+  return {
+    ...(params && { params }),
+    ...(rows !== undefined && { rows }),
+    ...(started_at && { started_at }),
+    ...(ended_at && { ended_at }),
+  }
 }
 
 /**

@@ -37,6 +37,7 @@ import { describeApi } from './openapi/describe-api.ts'
 import { openapiRoutes } from './openapi/routes.ts'
 import { savedQueriesRoutes } from './queries/routes.ts'
 import { queryRoutes } from './query/routes.ts'
+import { schedulesRoutes } from './schedules/routes.ts'
 import type { Services } from './services.ts'
 import { sessionRoutes } from './sessions/routes.ts'
 import { tilesRoutes } from './tiles/routes.ts'
@@ -86,6 +87,7 @@ async function accountRoutes(app: FastifyInstance, services: Services): Promise<
   await add(app, keysRoutes, services, '/api/v3')
   await add(app, jobsRoutes, services)
   await add(app, webhooksRoutes, services)
+  await add(app, schedulesRoutes, services)
   await add(app, queryRoutes, services)
   await add(app, copyRoutes, services)
   await add(app, exportsRoutes, services)

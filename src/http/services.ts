@@ -4,6 +4,7 @@ import type { Config } from '../config/config.ts'
 import type { Copies } from '../copy/copies.ts'
 import type { Installation } from '../hosts/installation.ts'
 import type { Imports } from '../imports/imports.ts'
+import type { JobFollowers } from '../jobs/follow/job-followers.ts'
 import type { JobQueue } from '../jobs/job-queue.ts'
 import type { JobWaiter } from '../jobs/job-waiter.ts'
 import type { PerUserMutex } from '../keys/per-user-mutex.ts'
@@ -40,6 +41,7 @@ export type Services = Readonly<{
   jobQueue: JobQueue
   webhooks: Webhooks
   jobWaiter: JobWaiter
+  jobFollowers: JobFollowers
   /** Changes to the keys of one user run one after the other. */
   keysMutex: PerUserMutex
   /** Buffers wrong credentials for the audit record. */

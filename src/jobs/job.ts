@@ -20,6 +20,8 @@ export type ItemDefinition = Fallbacks & {
 export type JobTags = {
   readonly name?: string
   readonly labels?: readonly string[]
+  /** The schedule that made it. */
+  readonly schedule?: string
 }
 
 /** When to try again after a failure that another attempt may mend. */

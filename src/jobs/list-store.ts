@@ -11,6 +11,8 @@ type Control = Pick<Pool, 'query'>
 export type JobFilter = Readonly<{
   status?: JobStatus | undefined
   label?: string | undefined
+  /** The name of the schedule that made them. */
+  schedule?: string | undefined
   /** By the time of creation. */
   since?: Date | undefined
   until?: Date | undefined
@@ -39,10 +41,16 @@ export async function listJobs(
   perPage: number,
   after?: ListPlace,
 ): Promise<JobPage> {
-  const { status, label, since, until, text } = filter
+  const { status, label, schedule, since, until, text } = filter
   const looked = text === undefined ? perPage : Math.max(perPage, mostSearched)
   const { rows } = await control.query<ListedRow>({
-    text: label === undefined ? listText(finishedOfEachStatus) : listText(finishedWithLabel),
+    text: listText(
+      schedule !== undefined
+        ? finishedOfSchedule
+        : label === undefined
+          ? finishedOfEachStatus
+          : finishedWithLabel,
+    ),
     values: [
       account.userId,
       (status ? [status] : jobStatuses).filter(isFinal),
@@ -55,6 +63,7 @@ export async function listJobs(
       label ?? null,
       looked + 1,
       perPage,
+      schedule ?? null,
     ],
   })
   const found = rows.flatMap((row) => (row.definition ? [{ ...row, definition: row.definition }] : []))
@@ -92,6 +101,12 @@ const finishedOfEachStatus = `select f.* from unnest($2::text[]) s (status), lat
 const finishedWithLabel = `${ownJobs} and finished_at is not null and status = any ($2) and id = any (array(
   select id from cartage.jobs where user_id = $1 and definition -> 'labels' is not null and ${hasLabel})) ${newestFirst}`
 
+const isOfSchedule = `($12::text is null or definition ->> 'schedule' = $12)`
+
+/** They have an index of their own. */
+const finishedOfSchedule = `${ownJobs} and finished_at is not null and status = any ($2)
+  and definition ->> 'schedule' = $12 and ($9::text is null or ${hasLabel}) ${newestFirst}`
+
 /** Each state of waiting has an index of its own. */
 const unfinishedStates = {
   pending: "status = 'pending' and not_before is null",
@@ -101,7 +116,7 @@ const unfinishedStates = {
 
 const unfinished = (state: keyof typeof unfinishedStates) =>
   `${ownJobs} and ${unfinishedStates[state]} and ($3::text is null or status = $3)
-    and ($9::text is null or definition -> 'labels' is not null and ${hasLabel})`
+    and ($9::text is null or definition -> 'labels' is not null and ${hasLabel}) and ${isOfSchedule}`
 
 /** Up to 0.1.0 the row of an import did not say so. */
 const isShown = `definition -> 'isImport' is null and ($8::text is null or exists (

@@ -15,11 +15,12 @@ export async function updateJob(
   query: JobDefinition,
 ): Promise<Job> {
   return withLockedJob(databases, account, id, async (tx, found) => {
-    const { name, labels, notBefore, retry } = found.job
+    const { name, labels, schedule, notBefore, retry } = found.job
     const definition = {
       ...withTimeoutOf(found.job, query),
       ...(name !== undefined && { name }),
       ...(labels && { labels }),
+      ...(schedule !== undefined && { schedule }),
       ...(notBefore !== undefined && { notBefore }),
       ...(retry && { retry }),
     }

@@ -18,6 +18,7 @@ import { WrongTokens } from '../http/middleware/credential/wrong-tokens.ts'
 import { buildServer, buildWorkerServer } from '../http/server.ts'
 import type { Services } from '../http/services.ts'
 import { Imports } from '../imports/imports.ts'
+import { JobFollowers } from '../jobs/follow/job-followers.ts'
 import { JobQueue } from '../jobs/job-queue.ts'
 import { JobWaiter } from '../jobs/job-waiter.ts'
 import { queueStats } from '../jobs/queue-store.ts'
@@ -209,6 +210,7 @@ function buildShared(config: Config, installation: Installation) {
     webhooks: new Webhooks(config, databases, secrets, log),
     jobQueue: new JobQueue(databases.control, config),
     jobWaiter: new JobWaiter(databases.control, log),
+    jobFollowers: new JobFollowers(databases, config, log),
     keysMutex: createPerUserMutex(),
     wrongTokens: new WrongTokens(config.rateLimitWrongTokens, knownTokens, () =>
       metrics.rateLimited('wrong_tokens'),
@@ -244,7 +246,7 @@ async function openHttp(
     // Load balancers must have seen that it is not ready before it closes.
     if (http) await sleep(shutdownDelayMs)
     // The server waits for open requests: those that wait for a job are answered now. It ends sessions itself.
-    await Promise.all([services.jobWaiter.stop(), server.close()])
+    await Promise.all([services.jobWaiter.stop(), services.jobFollowers.stop(), server.close()])
   }
   started.push({ name: 'requests', limitMs: shutdownDelayMs + shutdownGraceMs, stop })
   const address = await listen(server, host, http ? port : workerPort).catch((error: unknown) => {

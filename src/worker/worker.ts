@@ -23,6 +23,7 @@ import { JobCleaner } from './job-cleaner.ts'
 import { Presence } from './presence.ts'
 import { RunTimes } from './run-times.ts'
 import { RunningJobs } from './running-jobs.ts'
+import { ScheduleClock } from './schedule-clock.ts'
 import { ServerEpoch } from './server-epoch.ts'
 import type { WorkerOptions } from './work-context.ts'
 
@@ -50,6 +51,7 @@ export class Worker implements LocalWorker {
   readonly #presence: Presence
   readonly #deadWorkers: DeadWorkers
   readonly #cleaner: JobCleaner
+  readonly #schedules: ScheduleClock
   readonly #running = new RunningJobs()
   readonly #parameterTypes = new ParameterTypes()
   readonly #runTimes: RunTimes
@@ -80,6 +82,7 @@ export class Worker implements LocalWorker {
     this.#deadWorkers = new DeadWorkers(databases.control, log, this.#presence)
     this.#runTimes = new RunTimes(databases.control)
     this.#cleaner = new JobCleaner(options, this.#health)
+    this.#schedules = new ScheduleClock(options)
   }
 
   async start(): Promise<void> {
@@ -87,6 +90,7 @@ export class Worker implements LocalWorker {
     await this.#presence.start()
     this.#deadWorkers.start()
     this.#cleaner.start()
+    this.#schedules.start()
     this.#polling = setInterval(() => this.#poll(), pollMs)
   }
 
@@ -95,6 +99,7 @@ export class Worker implements LocalWorker {
     this.#isStopping = true
     clearInterval(this.#polling)
     this.#cleaner.stop()
+    this.#schedules.stop()
     await this.#running.ended(graceMs)
     this.#life.interrupt.abort()
     await this.#running.ended(releaseMs)

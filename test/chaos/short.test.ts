@@ -9,4 +9,5 @@ test('whatever is killed, stopped, cut, held or promoted: no job is lost, nothin
   assert.equal(count('violations'), 0)
   assert.ok(count('jobs') > 8)
   assert.equal(count('jobs told of by webhooks'), count('jobs'))
+  assert.ok(count('due times of schedules') > 0)
 })

@@ -32,6 +32,12 @@ const answers: Readonly<Record<string, string>> = {
   createJobByV4: `FullJobDocument`,
   readJobByV4: `Answer<Client['jobs']['details']>`,
   updateJobByV4: `FullJobDocument`,
+  listSchedules: `ScheduleList`,
+  createSchedule: `Answer<Client['schedules']['create']>`,
+  readSchedule: `Answer<Client['schedules']['read']>`,
+  putSchedule: `Answer<Client['schedules']['put']>`,
+  listRuns: `{ runs: Answer<Client['schedules']['runs']> }`,
+  runSchedule: `Answer<Client['schedules']['run']>`,
   createImport: `Answer<Client['imports']['create']>`,
   listImports: `Answer<Client['imports']['list']>`,
   readImport: `Answer<Client['imports']['read']>`,
@@ -96,6 +102,7 @@ const queries: Readonly<Record<string, string>> = {
   readJob: `{ wait?: Argument<Client['jobs']['read'], 1>['waitSeconds'] }`,
   readJobByV4: `{ wait?: Argument<Client['jobs']['details'], 1>['waitSeconds'] }`,
   createImport: `ImportQuery`,
+  listRuns: `Argument<Client['schedules']['runs'], 1>`,
   listImports: `Argument<Client['imports']['list'], 0>`,
   readImport: `{ wait?: Argument<Client['imports']['read'], 1>['waitSeconds'] }`,
   copyFrom: `CopyUpload['query']`,
@@ -117,10 +124,12 @@ const queries: Readonly<Record<string, string>> = {
 }
 const bodies: Readonly<Record<string, string>> = {
   createKey: `Argument<Client['keys']['create'], 0>`,
-  createJob: `{ query: Argument<Client['jobs']['create'], 0> }`,
-  updateJob: `{ query: Argument<Client['jobs']['update'], 1> }`,
+  createSchedule: `Argument<Client['schedules']['create'], 0>`,
+  putSchedule: `Argument<Client['schedules']['put'], 1> & { name?: string }`,
+  createJob: `{ query: ClassicQuery }`,
+  updateJob: `{ query: ClassicQuery }`,
   createJobByV4: `{ query: Argument<Client['jobs']['create'], 0> } & Omit<Argument<Client['jobs']['create'], 1>, 'idempotencyKey'>`,
-  updateJobByV4: `{ query: Argument<Client['jobs']['update'], 1> }`,
+  updateJobByV4: `{ query: Argument<Client['jobs']['update'], 1>; params?: Argument<Client['jobs']['update'], 2> }`,
   createExport: `{ q: Argument<Client['exports']['link'], 0> } & Argument<Client['exports']['link'], 1>`,
   createWebhook: `Argument<Client['webhooks']['create'], 0>`,
   changeWebhook: `Argument<Client['webhooks']['change'], 1>`,
@@ -162,6 +171,8 @@ const others = [
   'readMetrics',
   'downloadCommandLine',
   'openSession',
+  'followJob',
+  'deleteSchedule',
   'deleteExport',
   'deleteWebhook',
   'deleteQuery',
@@ -252,12 +263,15 @@ import type { DownloadOptions } from '../../../src/client/api/data-api.ts'
 import type { MapTileOptions, ViewerTokens } from '../../../src/client/api/maps-api.ts'
 import type { ImportedRows, ImportOptions, ImportQuery } from '../../../src/client/api/imports-api.ts'
 import type { Client } from '../../../src/client/user-client.ts'
-import type { FullJobDocument, JobList } from '../../../src/contract/documents.ts'
+import type { FullJobDocument, JobList, NewItem, ScheduleList } from '../../../src/contract/documents.ts'
 
 /** Not deeper, so that its members can be counted. */
 type Json = string | number | boolean | null | readonly unknown[] | Record<string, unknown>
 type Argument<F extends (...args: never[]) => unknown, Place extends number> = NonNullable<Parameters<F>[Place]>
 type Answer<F extends (...args: never[]) => unknown> = Awaited<ReturnType<F>>
+/** What the client sends with params goes to the address of version 4. */
+type ClassicItem = string | Omit<NewItem, 'params'>
+type ClassicQuery = string | readonly ClassicItem[] | { query: readonly ClassicItem[]; onsuccess?: string; onerror?: string }
 /** The paths of all members: 'result[].name'. */
 type Members<T> = T extends readonly (infer Each)[]
   ? \`[]\${Members<Each>}\`

@@ -58,6 +58,11 @@ async function bodiesOf(
     createKey: { parameters, body: { name: 'k', grants: [{ type: 'apis', apis: ['sql'] }] } },
     createJob: { parameters, body: { query: 'select 1' } },
     createJobByV4: { parameters, body: { query: 'select 1' } },
+    createSchedule: { parameters, body: { name: 'made', cron: '@daily', query: 'select 1' } },
+    putSchedule: {
+      parameters: { ...parameters, schedule: 'put' },
+      body: { cron: '@daily', query: 'select 1' },
+    },
     updateJobByV4: { parameters: { ...parameters, jobId }, body: { query: ['select 2'] } },
     updateJob: { parameters: { ...parameters, jobId }, body: { query: ['select 2'] } },
     createExport: { parameters, body: { q: 'select 1 as n' } },

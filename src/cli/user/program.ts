@@ -15,6 +15,7 @@ import { jobCommands } from './jobs/commands.ts'
 import { openCommand } from './open.ts'
 import { formats } from './output/formats.ts'
 import { profileCommands } from './profile/commands.ts'
+import { scheduleCommands } from './schedules/commands.ts'
 import { sqlCommand } from './sql/command.ts'
 import { queryCommands } from './sql/queries.ts'
 import { transferCommands } from './transfer/commands.ts'
@@ -28,6 +29,7 @@ const section: Program<UserCall>['section'] = {
     sqlCommand,
     ...queryCommands,
     ...jobCommands,
+    ...scheduleCommands,
     importCommand,
     ...transferCommands,
     ...tableCommands,

@@ -6,9 +6,9 @@ import type { Call, Connection, OnProgress } from '../http/send.ts'
 import { type OnWarnings, sendForBytes, sendForJson } from '../http/send-checked.ts'
 import type { Body } from '../http/transport.ts'
 import { copyUpload, type LoadParameters } from './copy-upload.ts'
-import type { Waiting } from './jobs-api.ts'
 import { RowStream } from './row-stream.ts'
 import { bodyOf, type SqlValue, type Statement, tagged } from './sql-statement.ts'
+import type { Waiting } from './until-answered.ts'
 import {
   copyResumably,
   isLarge,

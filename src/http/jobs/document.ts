@@ -1,11 +1,13 @@
 import type {
+  FullItemDocument,
   FullJobDocument,
   ItemDocument,
   JobDocument,
   JobProgressDocument,
+  NewItem,
 } from '../../contract/documents.ts'
 import { isFinal } from '../../contract/job-status.ts'
-import type { Item, Job } from '../../jobs/job.ts'
+import type { Item, ItemDefinition, Job, JobDefinition, RetryRule } from '../../jobs/job.ts'
 import type { QueuePlace } from '../../jobs/list-store.ts'
 import type { JobProgress } from '../../jobs/progress/job-progress.ts'
 import { shownParam } from './bound-values.ts'
@@ -35,9 +37,10 @@ export function fullJobDocument(job: Job, place?: QueuePlace, progress?: JobProg
     query: queryDocument(job, fullItemDocument),
     name: job.name,
     labels: job.labels,
+    schedule: job.schedule,
     ...(job.form === 'string' && ofStatement(job.items[0]!)),
     not_before: job.delayedUntil?.toISOString() ?? job.notBefore,
-    retry: job.retry && { attempts: job.retry.attempts, backoff_s: job.retry.backoffMs / 1000 },
+    retry: job.retry && retryDocument(job.retry),
     attempts: attemptsOf(job),
     started_at: startedAt?.toISOString(),
     ended_at: endedAt?.toISOString(),
@@ -65,8 +68,38 @@ function progressDocument({ item, items, seen, etaMs }: JobProgress): JobProgres
   } as JobProgressDocument)
 }
 
+/** What a job is made of, before it is one. */
+export function definitionDocument(definition: JobDefinition) {
+  const { form, items, name, labels, retry, onsuccess, onerror } = definition
+  const [first] = items
+  const chain = items.map(newItemDocument)
+  return withoutAbsent({
+    query:
+      form === 'string'
+        ? first!.statement
+        : form === 'array'
+          ? chain
+          : withoutAbsent({ query: chain, onsuccess, onerror }),
+    ...(form === 'string' && ofStatement(first!)),
+    name,
+    labels,
+    retry: retry && retryDocument(retry),
+  })
+}
+
+const newItemDocument = ({ statement, params, onsuccess, onerror, timeoutMs }: ItemDefinition): NewItem =>
+  withoutAbsent({
+    query: statement,
+    params: params?.map(shownParam),
+    onsuccess,
+    onerror,
+    timeout: timeoutMs,
+  } as NewItem)
+
+const retryDocument = ({ attempts, backoffMs }: RetryRule) => ({ attempts, backoff_s: backoffMs / 1000 })
+
 /** What the items of other forms say themselves. */
-const ofStatement = ({ timeoutMs, params, rows }: Item) => ({
+const ofStatement = ({ timeoutMs, params, rows }: Pick<Item, 'timeoutMs' | 'params' | 'rows'>) => ({
   timeout: timeoutMs,
   params: params?.map(shownParam),
   rows,
@@ -104,7 +137,7 @@ function timedItemDocument(item: Item): ItemDocument {
   return withoutAbsent({ ...itemDocument(item), ...times })
 }
 
-function fullItemDocument(item: Item): ItemDocument {
+function fullItemDocument(item: Item): FullItemDocument {
   return withoutAbsent({ ...timedItemDocument(item), params: item.params?.map(shownParam), rows: item.rows })
 }
 

@@ -29,7 +29,11 @@ export const readNewJob = (body: unknown): JobDefinition =>
 
 /** The same at the address of version 4, with what may stand beside the query there. */
 export function readLongJob(body: unknown): JobDefinition {
-  const members = readBody(body, maxLongJobCharacters, [...bodyMembers, ...optionMembers, ...shownMembers])
+  const known = [...bodyMembers, ...optionMembers, ...shownMembers]
+  return readLong(readBody(body, maxLongJobCharacters, known))
+}
+
+function readLong(members: Parameters): JobDefinition {
   const { timeoutMs } = readTimeout(members, 'timeout')
   const definition = withParams(members, readDefinition(members, longItemMembers))
   const items = definition.items.map((item) => (timeoutMs === undefined ? item : { timeoutMs, ...item }))
@@ -42,6 +46,13 @@ function refuseLongParams(definition: JobDefinition): JobDefinition {
   if (characters > 2 * maxLongJobCharacters)
     throw errors.jobInvalid(tooLarge(characters, maxLongJobCharacters))
   return definition
+}
+
+/** The job of a schedule, beside members that are the schedule's own. */
+export function readScheduledJob(body: Parameters, name: string, others: readonly string[]): JobDefinition {
+  const known = [...bodyMembers, ...others, 'labels', 'timeout', 'params', 'retry']
+  const definition = readLong(readBody(body, maxLongJobCharacters, known))
+  return { ...definition, name }
 }
 
 /** Bind parameters, beside a single statement or in each item. */
@@ -181,7 +192,16 @@ const longItemMembers = [...itemMembers, 'params']
 const bodyMembers = [...jobMembers, 'api_key', 'client', ...readOnlyMembers]
 const optionMembers = ['name', 'labels', 'timeout', 'params', 'not_before', 'retry', 'notify']
 /** In a document of version 4. */
-const shownMembers = ['started_at', 'ended_at', 'duration_ms', 'position', 'rows', 'attempts', 'progress']
+const shownMembers = [
+  'started_at',
+  'ended_at',
+  'duration_ms',
+  'position',
+  'rows',
+  'attempts',
+  'progress',
+  'schedule',
+]
 
 function serialisedLength(body: unknown): number {
   try {

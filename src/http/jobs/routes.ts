@@ -16,6 +16,7 @@ import { readIdempotencyKey } from '../middleware/idempotency-key.ts'
 import type { Services } from '../services.ts'
 import { readNotify } from '../webhooks/request.ts'
 import { fullJobDocument, jobDocument } from './document.ts'
+import { following } from './events.ts'
 import { placeText, readWantedJobs } from './list-request.ts'
 import {
   readJobId,
@@ -30,6 +31,7 @@ import {
   cancelJobSchema,
   createJobSchema,
   createLongJobSchema,
+  followJobSchema,
   listJobsSchema,
   readFullJobSchema,
   readJobSchema,
@@ -64,6 +66,11 @@ export async function jobsRoutes(app: FastifyInstance, services: Services): Prom
     creating(services, readLongJob, fullJobDocument),
   )
   app.get('/api/v4/jobs/:jobId', { ...readingConfig, schema: readFullJobSchema }, reading(services, place))
+  app.get(
+    '/api/v4/jobs/:jobId/events',
+    { ...readingConfig, schema: followJobSchema, exposeHeadRoute: false },
+    following(services),
+  )
   app.put(
     '/api/v4/jobs/:jobId',
     { ...long, schema: updateFullJobSchema },

@@ -192,6 +192,7 @@ const progress = {
           description: 'Sessions of the account itself that hold it up; empty if others do',
           items: {
             type: 'object',
+            required: ['pid', 'state', 'query', 'since'],
             properties: {
               pid: { type: 'integer' },
               state: { type: ['string', 'null'] },
@@ -209,7 +210,7 @@ const progress = {
   },
 } as const
 
-const fullJob = {
+export const fullJob = {
   ...job,
   title: 'FullJob',
   properties: {
@@ -222,6 +223,7 @@ const fullJob = {
         { type: 'object', required: ['query'], properties: { query: fullChain, ...fallbacks } },
       ],
     },
+    schedule: { type: 'string', description: 'The schedule that made it' },
     rows,
     attempts: { type: 'integer', description: 'Since it was first begun' },
     started_at: time,
@@ -238,6 +240,16 @@ const fullJob = {
     },
     progress,
   },
+} as const
+
+/** What a schedule says of its jobs. */
+export const scheduledMembers = {
+  query: longQuery,
+  params: tagsOfJob.params,
+  ...fallbacks,
+  labels: tagsOfJob.labels,
+  timeout: tagsOfJob.timeout,
+  retry: tagsOfJob.retry,
 } as const
 
 const texts = { type: 'array', items: { type: 'string' } } as const
@@ -300,6 +312,7 @@ export const listJobsSchema = {
     properties: {
       status,
       label: { type: 'string' },
+      schedule: { type: 'string', description: 'The name of the schedule that made them' },
       since: { ...time, description: 'Created then or later' },
       until: { ...time, description: 'Created before' },
       text: { type: 'string', description: 'Part of the SQL, in any case' },
@@ -363,6 +376,28 @@ export const cancelJobSchema = {
 export const readFullJobSchema = {
   ...readJobSchema,
   response: { 200: { ...fullJob, description: 'The job' } },
+}
+
+export const followJobSchema = {
+  tags,
+  summary: 'Follow a job',
+  description:
+    'Server-sent events: the document at each change, a comment every 15 seconds, and at the end the final document. A reconnecting client sends the id of its last event.',
+  params,
+  headers: {
+    type: 'object',
+    properties: {
+      'last-event-id': { type: 'string', description: 'The id of the last event: go on from there' },
+    },
+  },
+  produces: ['text/event-stream'],
+  response: {
+    200: {
+      description: 'The events',
+      content: { 'text/event-stream': { schema: { type: 'string' } } },
+    },
+    204: { description: 'The last event was the end of the job', type: 'null' },
+  },
 }
 
 export const updateFullJobSchema = {

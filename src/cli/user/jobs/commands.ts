@@ -134,7 +134,12 @@ const wait: UserCommand = {
   run: (call) => withService(call, (service) => waitForEnd(call, service, call.args[0]!)),
 }
 
-const follow: UserCommand = { ...wait, name: 'job follow', summary: 'the same as job wait' }
+const follow: UserCommand = {
+  ...wait,
+  name: 'job follow',
+  summary: 'the same as job wait',
+  details: ['Shows a bar while PostgreSQL tells a percent, and what a statement waits for.'],
+}
 
 const cancel: UserCommand = {
   name: 'job cancel',
