@@ -75,6 +75,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
     await phases.run('revoke the last tokens', 120_000, () => revocations.finish())
     await phases.run('end the last copies', 120_000, () => writes.finish())
     await phases.run('see the last takeovers', 60_000, () => recovery.settle())
+    await phases.run('be told of the last jobs', toldMs + 30_000, () => stage.told.settle(stage, toldMs))
     // Whoever does not answer any more has been noticed by now, and what is asked below must be answered.
     for (const { process } of stage.servers) process.signal('SIGKILL')
     const how = { wasGentle: areGentle(options.kinds), jobsPerUser: options.jobsPerUser }
@@ -107,5 +108,7 @@ const keyClients = 3
 const writingClients = 4
 /** After the last attack every job must come to its end within this time. */
 const patienceMs = 60_000
+/** A message that was cut or refused waits before it is sent again. */
+const toldMs = 180_000
 /** Of one job, on a busy machine. */
 const longestReadMs = 100

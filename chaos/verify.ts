@@ -25,6 +25,8 @@ export type Findings = Totals &
     accepted: number
     writes: Writes['counts']
     dueTimes: number
+    /** Jobs of whose end the receiver of webhooks was told. */
+    told: number
     violations: readonly string[]
   }>
 
@@ -48,6 +50,7 @@ export async function verify(
   const { totals, byStatus, problems } = await judgeJobs(load, evidence, tell)
   const scheduled = await schedules.judge()
   const lostTails = stage.hosts?.second.lostTails ?? []
+  const webhooks = await stage.told.judge(stage)
   return {
     ...totals,
     jobs: load.jobs.length,
@@ -60,7 +63,9 @@ export async function verify(
     accepted: revocations.accepted.size,
     writes: writes.counts,
     dueTimes: scheduled.dueTimes,
+    told: webhooks.told,
     violations: [
+      ...webhooks.problems,
       ...load.surprises.map(({ plan, what }) => `${plan.key}: ${what}`),
       ...revocations.accepted.values(),
       ...revocations.surprises,

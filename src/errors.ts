@@ -464,8 +464,19 @@ export const errors = {
   queryValueInvalid: (text: string) => raise('query-value-invalid', 'invalid', text),
   queryNotFound: (name: string, username: string) =>
     raise('query-not-found', 'not-found', `Query '${name}' of user '${username}' not found`),
-  tooManyQueries: (most: number) =>
+  tooManyQueries: (most: string) =>
     raise('too-many-queries', 'conflict', `A user has at most ${most} saved queries: delete some`),
+
+  // webhooks
+  webhookInvalid: (text: string) => raise('webhook-invalid', 'invalid', text),
+  webhooksDisabled: () =>
+    raise('webhooks-disabled', 'invalid', 'Webhooks are disabled on this server', {
+      hint: 'The operator allows them with CARTAGE_WEBHOOKS',
+    }),
+  webhookNotFound: () => raise('webhook-not-found', 'not-found', 'Webhook not found'),
+  deliveryNotFound: () => raise('delivery-not-found', 'not-found', 'Delivery not found'),
+  tooManyWebhooks: (most: number) =>
+    raise('too-many-webhooks', 'conflict', `A user has at most ${most} webhooks: delete some`),
 
   // tiles
   tilesBusy: (retryAfterSeconds: number) =>

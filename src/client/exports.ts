@@ -13,6 +13,15 @@ export type {
   QueryParamType,
   SavedQueryDocument,
 } from '../contract/saved-queries.ts'
+export type {
+  DeliveryDocument,
+  DeliveryStatus,
+  NewWebhookDocument,
+  Notify,
+  WebhookDefinition,
+  WebhookDocument,
+  WebhookEvent,
+} from '../contract/webhooks.ts'
 export type { AdminClient, AdminOptions } from './admin-client.ts'
 export type { LoadParameters } from './api/copy-upload.ts'
 export type {

@@ -12,6 +12,7 @@ import { sessionsOf } from './api/session-api.ts'
 import { tablesOf } from './api/tables-api.ts'
 import { tilesOf } from './api/tiles-api.ts'
 import { uploadsOf } from './api/uploads-api.ts'
+import { webhooksOf } from './api/webhooks-api.ts'
 import type { Numbers } from './exact-json.ts'
 import { basicOf } from './http/basic.ts'
 import { connect } from './http/connect.ts'
@@ -50,6 +51,7 @@ export function userClient(options: ClientOptions, transport: Transport) {
     tables: tablesOf(connection, account),
     tiles: tilesOf(connection, account),
     uploads: uploadsOf(connection, account),
+    webhooks: webhooksOf(connection, account),
     health: healthOf(connection),
     /** Whose key this is, and what is left of the quota. */
     me: () => sendForJson<MeDocument>(connection, 'whoAmI'),

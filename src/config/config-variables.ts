@@ -71,6 +71,25 @@ export function networks(name: string, fallback: string, meaning: string): Varia
   return { name, meaning, fallback, read }
 }
 
+/** `off`, or a comma list of `public` and hosts with or without a port. */
+export function targets(name: string, fallback: string, meaning: string): Variable<readonly string[]> {
+  const read = (value: string) => {
+    const parts = value
+      .toLowerCase()
+      .split(/[\s,]+/)
+      .filter((part) => part !== '' && part !== 'off')
+    const wrong = parts.find((part) => part !== 'public' && !isHostWithPort(part))
+    if (wrong === undefined) return parts
+    throw new ConfigError(
+      `${name} must be off, public, or a comma list of hosts such as hooks.example.org:8443, not '${wrong}'`,
+    )
+  }
+  return { name, meaning, fallback, read }
+}
+
+const isHostWithPort = (part: string) =>
+  /^(\[[0-9a-f:.]+\]|[a-z0-9]([a-z0-9.-]*[a-z0-9])?)(:\d{1,5})?$/.test(part) && URL.canParse(`http://${part}`)
+
 function isNetwork(part: string): boolean {
   if (['loopback', 'linklocal', 'uniquelocal'].includes(part)) return true
   const [, address = '', bits] = /^([^/%]+)(?:\/([1-9]\d{0,2}))?$/.exec(part) ?? []

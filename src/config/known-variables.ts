@@ -10,6 +10,7 @@ import {
   oneOf,
   path,
   rate,
+  targets,
   text,
   webAddress,
   whole,
@@ -339,6 +340,11 @@ export const variables = {
     'CARTAGE_IMPORT_URLS',
     'off',
     'whether the service fetches files from addresses that users name',
+  ),
+  webhooks: targets(
+    'CARTAGE_WEBHOOKS',
+    'off',
+    'which addresses webhooks may reach: `public` for public addresses on ports 80 and 443, hosts with a port where it is another, which may be private, or both in a comma list; off: none',
   ),
   importMaxBytes: whole(
     'CARTAGE_IMPORT_MAX_BYTES',

@@ -5,6 +5,7 @@ import type { CheckStatus, HostVerdict, ReadinessStatus, ReplicationRole } from 
 import type { JobStatus, StepStatus } from './job-status.ts'
 import type { KeyType } from './key-names.ts'
 import type { DatasetMode, DatasetPrivacy, Privacy } from './table-names.ts'
+import type { Notify } from './webhooks.ts'
 
 /** The documents of the HTTP API, as they are on the wire. */
 
@@ -95,6 +96,8 @@ export type JobOptions = Readonly<{
   /** An ISO time with its zone: the job waits until then. */
   not_before?: string | undefined
   retry?: JobRetry | undefined
+  /** Whom to tell of its end. */
+  notify?: readonly Notify[] | undefined
 }>
 
 /** A job at the addresses of version 4: the classic document, and beside it what people want to know. */
@@ -513,8 +516,21 @@ export type ImportDocument = Readonly<{
   rejected?: readonly RejectedRow[]
   /** With `rejects=all`. */
   rejected_sections?: readonly RejectedSection[]
+  /** With `preview`: what would be made. */
+  preview?: readonly ImportPreview[]
   /** In a final state. */
   success?: boolean
+}>
+
+/** A table that an import would make, or add to. */
+export type ImportPreview = Readonly<{
+  table: string
+  /** Of the file; null if it has none. */
+  layer: string | null
+  rows: number
+  columns: readonly Readonly<{ name: string; type: string }>[]
+  /** The first ones, of the first 50 columns, as text cut at 100 characters. */
+  first_rows: readonly (readonly (string | null)[])[]
 }>
 
 /** A new link. Its address is told only once. */

@@ -126,6 +126,12 @@ export const errorCodes = [
   'query-not-found',
   'too-many-queries',
   'styles-busy',
+  // webhooks
+  'webhook-invalid',
+  'webhooks-disabled',
+  'webhook-not-found',
+  'delivery-not-found',
+  'too-many-webhooks',
   // tiles
   'tiles-busy',
   'tile-too-large',

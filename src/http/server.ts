@@ -44,6 +44,7 @@ import { tilesRoutes } from './tiles/routes.ts'
 import { tileSourceRoutes } from './tiles/source-routes.ts'
 import { UndrainedRequest } from './undrained-request.ts'
 import { uploadsRoutes } from './uploads/routes.ts'
+import { webhooksRoutes } from './webhooks/routes.ts'
 
 /** The path of a request: what every request passes, in this order, and then its route. */
 export async function buildServer(services: Services): Promise<FastifyInstance> {
@@ -86,6 +87,7 @@ async function accountRoutes(app: FastifyInstance, services: Services): Promise<
   await add(app, keysRoutes, services, '/api/v3')
   await add(app, jobsRoutes, services)
   await add(app, schedulesRoutes, services)
+  await add(app, webhooksRoutes, services)
   await add(app, queryRoutes, services)
   await add(app, copyRoutes, services)
   await add(app, exportsRoutes, services)

@@ -18,6 +18,7 @@ import type { SavedQueries } from '../saved-queries/saved-queries.ts'
 import type { Secrets } from '../secrets.ts'
 import type { Sessions } from '../sessions/sessions.ts'
 import type { Tiles } from '../tiles/tiles.ts'
+import type { Webhooks } from '../webhooks/webhooks.ts'
 import type { WrongTokens } from './middleware/credential/wrong-tokens.ts'
 
 /** What the routes need. Each exists once per process. */
@@ -38,6 +39,7 @@ export type Services = Readonly<{
   maps: Maps
   namedMaps: NamedMaps
   jobQueue: JobQueue
+  webhooks: Webhooks
   jobWaiter: JobWaiter
   jobFollowers: JobFollowers
   /** Changes to the keys of one user run one after the other. */

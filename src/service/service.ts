@@ -41,6 +41,7 @@ import { Sessions } from '../sessions/sessions.ts'
 import { loadGrammar } from '../sql/grammar.ts'
 import { Tiles } from '../tiles/tiles.ts'
 import { unlessAborted } from '../waiting/unless-aborted.ts'
+import { Webhooks } from '../webhooks/webhooks.ts'
 import { startWorker } from '../worker/worker.ts'
 import { StartedParts } from './started-parts.ts'
 
@@ -206,6 +207,7 @@ function buildShared(config: Config, installation: Installation) {
     tiles,
     maps: new Maps(config, databases, tiles),
     imports: new Imports(config, databases, copies.quotas, log),
+    webhooks: new Webhooks(config, databases, secrets, log),
     jobQueue: new JobQueue(databases.control, config),
     jobWaiter: new JobWaiter(databases.control, log),
     jobFollowers: new JobFollowers(databases, config, log),
@@ -265,9 +267,11 @@ function listenError(error: unknown, host: string, portVariable: string): unknow
 }
 
 async function openWorker(services: Services, started: StartedParts): Promise<void> {
-  const { config, jobQueue, jobWaiter, imports } = services
+  const { config, jobQueue, jobWaiter, imports, webhooks } = services
   imports.start()
   started.push({ name: 'imports', limitMs: 0, stop: () => imports.stop() })
+  webhooks.start()
+  started.push({ name: 'webhooks', limitMs: 1_000, stop: () => webhooks.stop() })
   const worker = await startWorker(services)
   // Beside the requests: neither waits for the other to end.
   started.pushBeside({

@@ -9,4 +9,5 @@ test('whatever is killed, stopped, cut, held or promoted: no job is lost, nothin
   assert.equal(count('violations'), 0)
   assert.ok(count('jobs') > 8)
   assert.ok(count('due times of schedules') > 0)
+  assert.ok(count('jobs told of by webhooks') >= count('jobs'), 'jobs of schedules are told of too')
 })

@@ -88,7 +88,14 @@ test('the store and the state machine agree, whatever is done in whatever order'
 async function newModel({ admin, service, user }: Setup): Promise<JobModel> {
   const { databases, config, jobQueue } = service.services
   const { control } = databases
-  await control.query('delete from cartage.jobs; delete from cartage.job_queues; delete from cartage.workers')
+  await control.query(
+    'delete from cartage.jobs; delete from cartage.job_queues; delete from cartage.workers; delete from cartage.webhooks',
+  )
+  await control.query(
+    `insert into cartage.webhooks (user_id, url, events, include_sql)
+     values ($1, 'http://hooks.example/', '{job.done,job.failed,job.cancelled,job.unknown}', false)`,
+    [user.account.userId],
+  )
   const newWorker = async () => {
     const client = await control.connect()
     try {

@@ -14,6 +14,7 @@ import { jobsCaller } from '../middleware/authenticate.ts'
 import { clientGone } from '../middleware/client-gone.ts'
 import { readIdempotencyKey } from '../middleware/idempotency-key.ts'
 import type { Services } from '../services.ts'
+import { readNotify } from '../webhooks/request.ts'
 import { fullJobDocument, jobDocument } from './document.ts'
 import { following } from './events.ts'
 import { placeText, readWantedJobs } from './list-request.ts'
@@ -104,7 +105,14 @@ function creating(
   return async (request, reply) => {
     const { account } = await jobsCaller(services, request)
     const definition = readJob(request.body)
-    const { job, isReplay } = await submitJob(services, account, definition, readIdempotencyKey(request))
+    const notify = readNotify(services.config.webhooks, (request.body as { notify?: unknown }).notify)
+    const { job, isReplay } = await submitJob(
+      services,
+      account,
+      definition,
+      readIdempotencyKey(request),
+      (id) => services.webhooks.note(account, id, notify),
+    )
     if (isReplay) reply.header('Idempotency-Replayed', 'true')
     return reply
       .code(201)

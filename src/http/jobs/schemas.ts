@@ -13,6 +13,7 @@ import {
   maxLongJobCharacters,
 } from '../../contract/limits.ts'
 import { idempotencyHeaders, waitQuery } from '../middleware/schemas.ts'
+import { notifySchema } from '../webhooks/schemas.ts'
 
 const sql = { type: 'string', minLength: 1 } as const
 
@@ -291,7 +292,10 @@ export const createLongJobSchema = {
   ...createJobSchema,
   summary: 'Queue a job, also a long one',
   description: `The same as at the classic address, up to ${maxLongJobCharacters} characters as JSON, with what people know it by, parameters and times beside the query. A job can be read, changed and cancelled at either address.`,
-  body: { ...body, properties: { ...body.properties, query: longQuery, ...tagsOfJob } },
+  body: {
+    ...body,
+    properties: { ...body.properties, query: longQuery, ...tagsOfJob, notify: notifySchema },
+  },
   response: {
     ...createJobSchema.response,
     201: { ...createJobSchema.response[201], ...fullJob, description: 'The job, pending' },

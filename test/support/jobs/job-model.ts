@@ -227,6 +227,7 @@ export class JobModel {
   /** Every job reads as the machine says, and the counters of the queue agree. */
   async check(): Promise<void> {
     const { databases, account } = this.#store
+    await this.#checkMessages()
     for (const { job } of this.#jobs) {
       const found = await findJob(databases.control, account, job.id)
       assert.deepEqual(withoutTimes(found!), withoutTimes(job))
@@ -242,6 +243,21 @@ export class JobModel {
       running: count(({ status }) => status === 'running'),
       delayed: count(({ delayedUntil }) => delayedUntil !== undefined),
     })
+  }
+
+  /** The end of a job is told by one message, written with it. */
+  async #checkMessages(): Promise<void> {
+    const { databases, account } = this.#store
+    const { rows } = await databases.control.query<{ subject: string; type: string }>(
+      'select subject, type from cartage.webhook_deliveries where user_id = $1 order by subject',
+      [account.userId],
+    )
+    const ended = this.#jobs.filter(({ job }) => isFinal(job.status))
+    const messages = ended.map(({ job }) => ({ subject: job.id, type: `job.${job.status}` }))
+    assert.deepEqual(
+      rows,
+      messages.toSorted((one, other) => (one.subject < other.subject ? -1 : 1)),
+    )
   }
 
   #heldBy(worker: number): Expected | undefined {
