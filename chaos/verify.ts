@@ -24,9 +24,9 @@ export type Findings = Totals &
     refused: number
     accepted: number
     writes: Writes['counts']
+    dueTimes: number
     /** Jobs of whose end the receiver of webhooks was told. */
     told: number
-    dueTimes: number
     violations: readonly string[]
   }>
 
@@ -62,8 +62,8 @@ export async function verify(
     refused: revocations.refused,
     accepted: revocations.accepted.size,
     writes: writes.counts,
-    told: webhooks.told,
     dueTimes: scheduled.dueTimes,
+    told: webhooks.told,
     violations: [
       ...webhooks.problems,
       ...load.surprises.map(({ plan, what }) => `${plan.key}: ${what}`),

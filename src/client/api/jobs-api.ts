@@ -81,7 +81,8 @@ export function jobsOf(connection: Connection, name: string) {
 }
 
 /** What is sent beside the query; callers may have passed more than that. */
-function optionsOf({ name, labels, timeout, params, not_before, retry, notify }: JobOptions): JobOptions {
+function optionsOf(options: JobOptions): JobOptions {
+  const { name, labels, timeout, params, not_before, retry, notify } = options
   return { name, labels, timeout, params, not_before, retry, notify }
 }
 

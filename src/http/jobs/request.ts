@@ -40,19 +40,19 @@ function readLong(members: Parameters): JobDefinition {
   return { ...definition, items, ...readTags(members), ...readTiming(members) }
 }
 
+/** The job of a schedule, beside members that are the schedule's own. */
+export function readScheduledJob(body: Parameters, name: string, others: readonly string[]): JobDefinition {
+  const known = [...bodyMembers, ...others, 'labels', 'timeout', 'params', 'retry']
+  const definition = readLong(readBody(body, maxLongJobCharacters, known))
+  return { ...definition, name }
+}
+
 /** Of the values as they are stored, which may be longer than as JSON.parse reads them. */
 function refuseLongParams(definition: JobDefinition): JobDefinition {
   const characters = JSON.stringify(definition).length
   if (characters > 2 * maxLongJobCharacters)
     throw errors.jobInvalid(tooLarge(characters, maxLongJobCharacters))
   return definition
-}
-
-/** The job of a schedule, beside members that are the schedule's own. */
-export function readScheduledJob(body: Parameters, name: string, others: readonly string[]): JobDefinition {
-  const known = [...bodyMembers, ...others, 'labels', 'timeout', 'params', 'retry']
-  const definition = readLong(readBody(body, maxLongJobCharacters, known))
-  return { ...definition, name }
 }
 
 /** Bind parameters, beside a single statement or in each item. */
