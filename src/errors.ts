@@ -447,7 +447,7 @@ export const errors = {
   queryValueInvalid: (text: string) => raise('query-value-invalid', 'invalid', text),
   queryNotFound: (name: string, username: string) =>
     raise('query-not-found', 'not-found', `Query '${name}' of user '${username}' not found`),
-  tooManyQueries: (most: number) =>
+  tooManyQueries: (most: string) =>
     raise('too-many-queries', 'conflict', `A user has at most ${most} saved queries: delete some`),
 
   // webhooks

@@ -28,6 +28,7 @@ export const pages: readonly Page[] = [
     needs: 'account',
     load: () => import('../tables/page.tsx'),
   },
+  { name: 'maps', label: 'Maps', key: 'm', needs: 'account', load: () => import('../maps/page.tsx') },
   { name: 'upload', label: 'Upload', key: 'u', needs: 'account', load: () => import('../upload/page.tsx') },
   {
     name: 'jobs',

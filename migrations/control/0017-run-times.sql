@@ -8,3 +8,4 @@ create table cartage.run_times (
   primary key (user_id, fingerprint)
 ) with (fillfactor = 70);
 create index run_times_by_age on cartage.run_times (updated_at);
+create index run_times_of_user on cartage.run_times (user_id, updated_at);

@@ -463,8 +463,21 @@ export type ImportDocument = Readonly<{
   rejected?: readonly RejectedRow[]
   /** With `rejects=all`. */
   rejected_sections?: readonly RejectedSection[]
+  /** With `preview`: what would be made. */
+  preview?: readonly ImportPreview[]
   /** In a final state. */
   success?: boolean
+}>
+
+/** A table that an import would make, or add to. */
+export type ImportPreview = Readonly<{
+  table: string
+  /** Of the file; null if it has none. */
+  layer: string | null
+  rows: number
+  columns: readonly Readonly<{ name: string; type: string }>[]
+  /** The first ones, of the first 50 columns, as text cut at 100 characters. */
+  first_rows: readonly (readonly (string | null)[])[]
 }>
 
 /** A new link. Its address is told only once. */

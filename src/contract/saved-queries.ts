@@ -11,6 +11,8 @@ export const isQueryParam = (text: string) => /^[A-Za-z_][A-Za-z0-9_]{0,62}$/.te
 
 /** Of a user. */
 export const maxSavedQueries = 1_000
+/** SQL, descriptions and parameters together. */
+export const maxSavedQueryBytes = 4 * 1024 ** 2
 export const maxQueryDescription = 4_000
 export const maxQueryParams = 100
 

@@ -59,6 +59,8 @@ export function createJob(definition: JobDefinition, id: string, user: string, a
 /** Replaces the query of a job that has not run yet. */
 export function replaceQuery(job: Job, definition: JobDefinition, at: Date): Transition {
   const isUntouched = job.status === 'pending' && job.items.every(({ status }) => status === 'pending')
+  if (isUntouched && job.retries)
+    return refusal('update-not-allowed', 'Job waits for another attempt, it cannot be updated')
   if (!isUntouched) return refusal('update-not-allowed', 'Job is not pending, it cannot be updated')
   const { createdAt, delayedUntil } = job
   const replaced = { ...createJob(definition, job.id, job.user, at), createdAt }

@@ -153,6 +153,9 @@ export async function announceJobs(control: Control): Promise<void> {
   await control.query(`select cartage.tell('${queueChannel}', '')`)
 }
 
+/** By `cartage.queue_due_jobs`. */
+export const mostDueAtOnce = 200
+
 /** Queues jobs whose time has come; how many. */
 export async function queueDueJobs(control: Control): Promise<number> {
   const { rows } = await control.query<{ count: number }>({

@@ -47,8 +47,7 @@ export async function submitJob(
 }
 
 /** Written alone: jobs that share a commit are one message. */
-const isLong = ({ items }: JobDefinition) =>
-  items.reduce((characters, { statement }) => characters + statement.length, 0) > maxJobCharacters
+const isLong = (definition: JobDefinition) => JSON.stringify(definition).length > maxJobCharacters
 
 function created({ jobQueueLimit }: Config, { id, account, definition }: NewJob, at: Date | null): Job {
   if (!at) throw errors.jobQueueFull(jobQueueLimit)

@@ -17,7 +17,7 @@ export async function updateJob(
   return withLockedJob(databases, account, id, async (tx, found) => {
     const { name, labels, notBefore, retry } = found.job
     const definition = {
-      ...query,
+      ...withTimeoutOf(found.job, query),
       ...(name !== undefined && { name }),
       ...(labels && { labels }),
       ...(notBefore !== undefined && { notBefore }),
@@ -30,4 +30,11 @@ export async function updateJob(
     if (sent.size > 0) throw errors.jobNotPending('Job is not pending, it cannot be updated')
     return { ...updated.job, updatedAt: await replaceDefinition(tx, found, definition) }
   })
+}
+
+/** The limit of the whole job stands on each of its items. */
+function withTimeoutOf({ items }: Job, query: JobDefinition): JobDefinition {
+  const timeoutMs = items[0]!.timeoutMs
+  if (timeoutMs === undefined || items.some((item) => item.timeoutMs !== timeoutMs)) return query
+  return { ...query, items: query.items.map((item) => ({ timeoutMs, ...item })) }
 }

@@ -12,7 +12,7 @@ import { type AppError, errors } from '../errors.ts'
 import { fillParameters, namedParameters } from '../sql/named-parameters.ts'
 import { pageableStatement } from '../sql/query-kind.ts'
 import { parseStatements } from '../sql/statements.ts'
-import { isFitting } from './parameter-values.ts'
+import { isFitting, statementOf } from './parameter-values.ts'
 
 export type Definition = Readonly<{
   sql: string
@@ -23,8 +23,8 @@ export type Definition = Readonly<{
 
 type Members = Readonly<Record<string, unknown>>
 
-/** Throws on the first mistake. What only PostgreSQL can know is not checked here. */
-export function readDefinition(body: unknown): Definition {
+/** Throws on the first mistake. What only PostgreSQL can know is not checked here. `text`: of a body of JSON. */
+export function readDefinition(body: unknown, text: string | undefined): Definition {
   if (!isObject(body)) throw errors.queryInvalid('The body must be an object with sql')
   refuseUnknown(body, ['sql', 'description', 'params', 'public', ...ignored], 'A query')
   const { sql, description = '', params = {}, public: isPublic = false } = body
@@ -33,7 +33,23 @@ export function readDefinition(body: unknown): Definition {
     throw errors.queryInvalid(`description must be a text of at most ${maxQueryDescription} characters`)
   if (typeof isPublic !== 'boolean') throw errors.queryInvalid('public must be true or false')
   if (!isObject(params)) throw errors.queryInvalid('params must be an object with the parameters by name')
-  return { sql, description, params: readParams(params, readSelect(sql)), isPublic }
+  refuseLongNumbers(text ?? '')
+  const definition = { sql, description, params: readParams(params, readSelect(sql)), isPublic }
+  // With its casts the statement is longer than the text.
+  if (!pageableStatement(statementOf(sql, definition.params, 'places')))
+    throw errors.queryInvalid('sql has too many parameters or is too long')
+  return definition
+}
+
+/** JavaScript keeps 15 digits of a number: a default with more would be stored as another number. */
+function refuseLongNumbers(json: string): void {
+  for (const [token] of json.matchAll(/"(?:[^"\\]|\\.)*"|-?\d[\d.]*/g)) {
+    if (token.startsWith('"')) continue
+    if (token.replace(/\D/g, '').replace(/^0+/, '').length > 15)
+      throw errors.queryInvalid(
+        `A default has too many digits for a number of JSON: write ${cut(token)} as a text`,
+      )
+  }
 }
 
 /** So that a document that was read can be sent again, and what old clients add. */
@@ -86,13 +102,18 @@ function readParam(name: string, given: unknown): QueryParam {
     throw errors.queryInvalid(`params.${name}.required must be true or false`)
   if (value === undefined) return { type, required: isRequired }
   if (isRequired) throw errors.queryInvalid(`params.${name} is required, so it has no default`)
-  if (typeof value === 'number' && Number.isInteger(value) && !Number.isSafeInteger(value))
-    throw errors.queryInvalid(
-      `params.${name}.default has too many digits for a number of JSON: write it as a text`,
-    )
-  if (!isFitting(type, JSON.stringify(value)))
+  if (!isFitting(type, jsonOf(name, value)))
     throw errors.queryInvalid(`params.${name}.default must be a value of the type ${type}`)
   return { type, default: value, required: false }
+}
+
+function jsonOf(name: string, value: unknown): string {
+  try {
+    return JSON.stringify(value)
+  } catch {
+    // Only brackets overflow the stack.
+    throw errors.queryInvalid(`params.${name}.default is nested too deeply`)
+  }
 }
 
 function refuseUnknown(given: Members, known: readonly string[], what: string): void {

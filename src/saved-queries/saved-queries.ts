@@ -13,6 +13,9 @@ import { type GivenValue, hasMovingTime, statementOf, valuesOf } from './paramet
 import { type Definition, readDefinition } from './read-definition.ts'
 import { deleteQuery, findQuery, listQueries, type SavedQuery, saveQuery } from './saved-query-store.ts'
 
+/** What is sent to PostgreSQL, and the names in it. */
+type Prepared = Readonly<{ sql: string; names: QueryNames | undefined }>
+
 /** How the rows are wanted. */
 export type RowsOptions = Omit<Query, 'sql' | 'params'>
 
@@ -20,7 +23,16 @@ export type RowsOptions = Omit<Query, 'sql' | 'params'>
 export class SavedQueries {
   readonly #queries: Queries
   /** By role and revision: the last version of the rows. */
-  readonly #versions = new LRUCache<string, string>({ max: 2_000 })
+  readonly #versions = new LRUCache<string, string>({
+    maxSize: 8 * 1024 ** 2,
+    maxEntrySize: 64 * 1024,
+    sizeCalculation: (version) => version.length + 100,
+  })
+  /** By revision, as a text may take 20 ms to parse. */
+  readonly #prepared = new LRUCache<string, Prepared>({
+    maxSize: 8 * 1024 ** 2,
+    sizeCalculation: ({ sql }) => 2 * sql.length + 100,
+  })
 
   constructor(queries: Queries) {
     this.#queries = queries
@@ -30,15 +42,15 @@ export class SavedQueries {
   async save(
     principal: Principal,
     name: string,
-    body: unknown,
+    { body, text }: Readonly<{ body: unknown; text: string | undefined }>,
     gone: AbortLike,
   ): Promise<Readonly<{ query: SavedQuery; isNew: boolean }>> {
     if (!isQueryName(name)) throw errors.queryInvalid(`The name of a query must have ${queryNameRule}`)
-    const definition = readDefinition(body)
+    const definition = readDefinition(body, text)
     await this.#plan(principal, definition, gone)
     const saved = await saveQuery(this.#control, principal.account, name, definition)
-    if (!saved) throw errors.tooManyQueries(maxSavedQueries)
-    return saved
+    if ('query' in saved) return saved
+    throw errors.tooManyQueries(saved.beyond === 'count' ? String(maxSavedQueries) : '4 MB of')
   }
 
   async read({ account }: Principal, name: string): Promise<SavedQuery> {
@@ -62,8 +74,18 @@ export class SavedQueries {
 
   /** A request to the SQL endpoint that gives its rows. */
   statement(saved: SavedQuery, given: ReadonlyMap<string, GivenValue>, options: RowsOptions): Query {
-    const { sql, params } = saved
-    return { ...options, sql: statementOf(sql, params, 'places'), params: valuesOf(params, given) }
+    return { ...options, sql: this.#prepare(saved).sql, params: valuesOf(saved.params, given) }
+  }
+
+  #prepare({ revision, sql, params }: SavedQuery): Prepared {
+    const known = this.#prepared.get(revision)
+    if (known) return known
+    const made = {
+      sql: statementOf(sql, params, 'places'),
+      names: namesInQuery(statementOf(sql, params, 'nulls')),
+    }
+    this.#prepared.set(revision, made)
+    return made
   }
 
   /**
@@ -76,8 +98,8 @@ export class SavedQueries {
     query: Query,
     gone: AbortLike,
   ): Promise<string | undefined> {
-    const names = namesOf(saved, query)
-    if (!names) return undefined
+    const { names } = this.#prepare(saved)
+    if (!names || hasMovingTime(saved.params, query.params ?? [])) return undefined
     const key = `${principal.account.userId} ${principal.key.role} ${saved.revision}`
     const options = { kind: 'query', limits: limitsOf(this.#queries, principal), gone } as const
     const { version } = await runAs(this.#queries.databases, principal, options, (run) =>
@@ -120,11 +142,6 @@ export class SavedQueries {
 function found<T>({ username }: Account, name: string, query: T | undefined | false): T {
   if (query) return query
   throw errors.queryNotFound(name.slice(0, 128), username)
-}
-
-function namesOf({ sql, params }: SavedQuery, query: Query): QueryNames | undefined {
-  if (hasMovingTime(params, query.params ?? [])) return undefined
-  return namesInQuery(statementOf(sql, params, 'nulls'))
 }
 
 /** PostgreSQL counts in the text that it was sent, which the caller does not know, and numbers the parameters. */

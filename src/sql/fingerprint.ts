@@ -13,8 +13,8 @@ const known = new LRUCache<string, { readonly fingerprint: string | undefined }>
 
 /**
  * Equal for texts that differ only in their constants and spaces, by libpg_query. Undefined for a text that is not SQL,
- * or too long for the parser.
+ * or so long that parsing it takes milliseconds.
  */
 export function fingerprintOf(text: string): string | undefined {
-  return text.length > longestKnown ? fingerprintText(text) : known.memo(text).fingerprint
+  return text.length > longestKnown ? undefined : known.memo(text).fingerprint
 }

@@ -27,7 +27,7 @@ export function namedParameters(text: string): NamedParameters {
     if (token.text === '(' || token.text === '[') open.push(bracketAt(tokens, index))
     else if (token.text === ')' || token.text === ']') open.pop()
     if (!next || !isColon(token) || next.start !== token.end || !isWord(next)) continue
-    if (isOfGrammar(before, open.at(-1))) continue
+    if (isOfGrammar(token, before, open.at(-1))) continue
     pieces.push(bytes.toString('utf8', at, token.start))
     names.push(bytes.toString('utf8', next.start, next.end))
     at = next.end
@@ -62,20 +62,29 @@ function bracketAt(tokens: readonly Token[], index: number): Bracket {
 }
 
 /** `a[:n]` is a slice without a lower bound: a parameter there is written `a[(:n)]`. */
-function isOfGrammar(before: Token | undefined, bracket: Bracket | undefined): boolean {
+function isOfGrammar(colon: Token, before: Token | undefined, bracket: Bracket | undefined): boolean {
   if (!before || bracket === undefined || bracket === 'other') return false
+  if (bracket === 'members' && isClause(before, colon)) return false
   return endsExpression(before) || (bracket === 'subscript' && before.text === '[')
 }
 
+/** `KEY :k VALUE :v`, and not `key:v`, where key is a column. */
+const isClause = ({ text, end }: Token, colon: Token) => /^(key|value)$/i.test(text) && end < colon.start
+
 function endsExpression({ text, tokenName, keywordName }: Token): boolean {
   if (keywordName === 'RESERVED_KEYWORD') return endingWords.has(text.toLowerCase())
-  if (keywordName !== 'NO_KEYWORD') return true
+  if (keywordName !== 'NO_KEYWORD') return !operators.has(text.toLowerCase())
   return (
     ['IDENT', 'SCONST', 'ICONST', 'FCONST', 'BCONST', 'XCONST', 'USCONST', 'UIDENT'].includes(tokenName) ||
     text === ')' ||
     text === ']'
   )
 }
+
+/** Keywords that are not reserved, and after which an expression goes on. */
+const operators: ReadonlySet<string> = new Set([
+  ...['like', 'ilike', 'between', 'similar', 'is', 'overlaps', 'escape'],
+])
 
 const endingWords: ReadonlySet<string> = new Set([
   ...['null', 'true', 'false', 'end', 'default'],

@@ -13,6 +13,7 @@ export class JobCleaner {
   readonly #health: HostHealth
   #timer: NodeJS.Timeout | undefined
   #isStopped = false
+  #isCleaning = false
 
   constructor(options: WorkerOptions, health: HostHealth) {
     this.#options = options
@@ -29,6 +30,8 @@ export class JobCleaner {
   }
 
   async #clean(): Promise<void> {
+    if (this.#isCleaning) return
+    this.#isCleaning = true
     const { config, databases, log } = this.#options
     try {
       await this.#untilClean(() => cleanJobs(databases.control, config.jobRetentionDays))
@@ -37,6 +40,8 @@ export class JobCleaner {
       await this.#cleanMarks()
     } catch (error) {
       log.warn({ err: error }, 'cannot remove old jobs')
+    } finally {
+      this.#isCleaning = false
     }
   }
 

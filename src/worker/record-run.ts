@@ -133,7 +133,8 @@ function followUp(run: JobRun, { outcome }: WriteResult): Interruption | undefin
 function logEnd({ log, metrics }: WorkContext, job: Job, endedAt: Date): void {
   const startedAt = job.items[0]?.startedAt ?? endedAt
   const status = job.status as FinalStatus
-  const waitMs = Math.max(0, startedAt.getTime() - job.createdAt.getTime())
+  const dueAt = Math.max(job.createdAt.getTime(), job.notBefore ? Date.parse(job.notBefore) : 0)
+  const waitMs = job.retries ? 0 : Math.max(0, startedAt.getTime() - dueAt)
   const runMs = Math.max(0, endedAt.getTime() - startedAt.getTime())
   const { failedSqlstate: sqlstate, failedReason } = job
   const reason = sqlstate === undefined ? failedReason : undefined

@@ -3,7 +3,14 @@ import { isFinal } from '../contract/job-status.ts'
 import type { ClaimedJob, ClaimRequest, Claims } from '../jobs/claim-store.ts'
 import type { Job } from '../jobs/job.ts'
 import type { LocalWorker } from '../jobs/local-worker.ts'
-import { capLastServed, claimsOf, orphanMessage, queueDueJobs, releaseClaims } from '../jobs/queue-store.ts'
+import {
+  capLastServed,
+  claimsOf,
+  mostDueAtOnce,
+  orphanMessage,
+  queueDueJobs,
+  releaseClaims,
+} from '../jobs/queue-store.ts'
 import { type JobWrite, type WriteResult, writeJobs } from '../jobs/write-store.ts'
 import { GroupCommit, isInDoubt } from '../postgres/control/group-commit.ts'
 import { ParameterTypes } from '../query/params/parameter-types.ts'
@@ -226,10 +233,14 @@ export class Worker implements LocalWorker {
     this.#hear(orphanMessage)
     if (!this.#mayAsk || this.#isLookingAfter) return
     this.#isLookingAfter = true
-    await queueDueJobs(this.#options.databases.control).catch(() => undefined)
+    await this.#queueDueJobs().catch(() => undefined)
     await this.#releaseUnknown(this.#presence.id!).catch(() => undefined)
     await capLastServed(this.#options.databases.control).catch(() => undefined)
     this.#isLookingAfter = false
+  }
+
+  async #queueDueJobs(): Promise<void> {
+    while (this.#mayAsk && (await queueDueJobs(this.#options.databases.control)) >= mostDueAtOnce);
   }
 
   /**

@@ -66,6 +66,10 @@ test('no digit of a number in params is lost', async (t) => {
   )
   assert.deepEqual([single.status, chain.status], ['done', 'done'])
   assert.deepEqual(single.params, [long])
+  const inside = await api.run(
+    `{"query": "select $1::numeric[], $2::float8", "params": [[${long}, 1], 1e-400]}`,
+  )
+  assert.deepEqual([inside.status, inside.params], ['failed', [[long, 1], '1e-400']])
   const { rows } = await user.sql('select n::text from digits')
   assert.deepEqual(rows, [{ n: long }, { n: long }])
   const form = await api.call<FullJobDocument>(
@@ -104,6 +108,10 @@ test('params, not_before and retry that are wrong are refused with their name', 
     [{ query: [{ query: 'select $1', params: 1 }] }, /query\[0\]\.params/],
     [{ query: 'select 1', not_before: 'tomorrow' }, /not_before/],
     [{ query: 'select 1', not_before: '2026-01-31T10:00:00' }, /not_before/],
+    [{ query: 'select 1', not_before: '2026-02-31T10:00:00Z' }, /not_before/],
+    [{ query: 'select 1', not_before: '0000-01-01T00:00:00Z' }, /not_before/],
+    [{ query: 'select 1', not_before: '0001-01-01T00:00:00+05:00' }, /not_before/],
+    [{ query: 'select 1', not_before: '9999-12-31T23:59:59-01:00' }, /not_before/],
     [{ query: 'select 1', retry: 3 }, /retry/],
     [{ query: 'select 1', retry: { attempts: 11 } }, /attempts/],
     [{ query: 'select 1', retry: { attempts: 2, backoff_s: -1 } }, /backoff_s/],

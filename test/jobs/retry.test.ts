@@ -71,7 +71,7 @@ test('between two attempts a job waits outside of the queue, tells until when, a
   const { job_id: id } = await api.submit({ query: 'select call()', retry: { attempts: 3, backoff_s: 600 } })
   const waiting = await eventually(async () => {
     const job = await api.read(id)
-    assert.deepEqual([job.status, job.attempts], ['pending', 2], JSON.stringify(job))
+    assert.deepEqual([job.status, job.attempts], ['pending', 1], JSON.stringify(job))
     return job
   })
   const leftMs = Date.parse(waiting.not_before!) - Date.now()

@@ -18,10 +18,11 @@ type ShownMapEvents = Readonly<{
   /** With what to tell the viewer; empty: nothing. */
   failed: (text: string) => void
   loading: (isLoading: boolean) => void
-  moved?: (box: readonly [number, number, number, number]) => void
+  /** By the user. */
+  moved: (box: readonly [number, number, number, number]) => void
 }>
 
-type OpenedMap = Readonly<{ show: (theme: Theme) => void; close: () => void }>
+export type OpenedMap = Readonly<{ show: (theme: Theme) => void; close: () => void }>
 
 /** Opens a map in an element as soon as its style is there. `show` draws it for a theme. */
 export function openShownMap(
@@ -35,6 +36,7 @@ export function openShownMap(
   let wanted: Theme | undefined
   const draw = (document: StyleDocument) => {
     events.styled(document)
+    events.failed('')
     if (map) return replaceStyle(map, document)
     map = makeMap(holder, document, transformRequest)
     holder.map = map
@@ -97,8 +99,8 @@ function listen(map: MapLibre, { failed, loading, moved }: ShownMapEvents): void
   // The viewer is not told what the service says of its tables.
   map.on('error', () => failed('A part of this map cannot be loaded.'))
   map.on('movestart', () => failed(''))
-  if (!moved) return
-  map.on('moveend', () => {
+  map.on('moveend', (event) => {
+    if (!(event as { originalEvent?: Event }).originalEvent) return
     const [[west, south], [east, north]] = map.getBounds().toArray() as [[number, number], [number, number]]
     moved([west, south, east, north])
   })

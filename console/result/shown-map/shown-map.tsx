@@ -4,7 +4,7 @@ import type { MapPageMetadata, StyleDocument } from '../../../src/contract/docum
 import { adoptStyles } from '../../parts/browser/styles.ts'
 import { shownTheme } from '../../parts/browser/theme.ts'
 import { MapLegend } from './map-legend.tsx'
-import { openShownMap } from './open-shown-map.ts'
+import { type OpenedMap, openShownMap } from './open-shown-map.ts'
 import css from './shown-map.css' with { type: 'text' }
 
 adoptStyles(css)
@@ -13,7 +13,7 @@ type ShownMapProps = Readonly<{
   style: (theme: 'light' | 'dark') => Promise<StyleDocument>
   /** Adds a key to the requests for tiles. */
   transformRequest?: RequestTransformFunction
-  /** Told of the box that is shown, after each move. */
+  /** Told of the box that is shown, after each move of the user. */
   moved?: (box: readonly [number, number, number, number]) => void
 }>
 
@@ -24,21 +24,30 @@ export function ShownMap({ style, transformRequest, moved }: ShownMapProps) {
   const [attribution, setAttribution] = useState('')
   const [problem, setProblem] = useState('')
   const [isLoading, setLoading] = useState(true)
+  const latest = useRef({ style, moved })
+  latest.current = { style, moved }
+  const opened = useRef<OpenedMap | undefined>(undefined)
   useEffect(() => {
-    const opened = openShownMap(holder.current!, style, transformRequest, {
+    const map = openShownMap(holder.current!, (theme) => latest.current.style(theme), transformRequest, {
       styled: (document) => {
         setAbout(document.metadata.cartage as MapPageMetadata)
         setAttribution(attributionOf(document))
       },
       failed: setProblem,
       loading: setLoading,
-      ...(moved && { moved }),
+      moved: (box) => latest.current.moved?.(box),
     })
-    const unfollow = shownTheme.subscribe((theme) => opened.show(theme))
+    opened.current = map
+    const unfollow = shownTheme.subscribe((theme) => map.show(theme))
     return () => {
       unfollow()
-      opened.close()
+      map.close()
     }
+  }, [])
+  const drawn = useRef(style)
+  useEffect(() => {
+    if (drawn.current !== style) opened.current?.show(shownTheme.peek())
+    drawn.current = style
   }, [style])
   return (
     <div class="shown-map">

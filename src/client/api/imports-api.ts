@@ -47,6 +47,8 @@ export type ImportOptions = Readonly<{
   max_bad_rows?: number
   /** `all`: every one is listed, with its whole text. */
   rejects?: (typeof rejectLists)[number]
+  /** Nothing is stored: `preview` of the document tells what would be. */
+  preview?: boolean
 }>
 
 export type Importing = Waiting &

@@ -52,9 +52,10 @@ function isJsonArray(text: string): boolean {
   }
 }
 
-/** A value as it is shown: a number with more digits than JSON.parse keeps becomes a string, which binds the same. */
+/** A value as it is shown: a number that JSON.parse does not keep, also in an array, becomes a string, which binds the same. */
 export function shownParam(json: string): unknown {
   const value = JSON.parse(json) as unknown
+  if (Array.isArray(value)) return [...elementsOf(json)].map(shownParam)
   return typeof value === 'number' && !isExact(json, value) ? json : value
 }
 
@@ -64,5 +65,6 @@ function isExact(json: string, value: number): boolean {
     .replace(/[eE].*$/, '')
     .replace(/[^0-9]/g, '')
     .replace(/^0+/, '')
-  return digits.length <= 15 || String(value) === json
+  const isInRange = Number.isFinite(value) && (value !== 0 || digits === '')
+  return isInRange && (digits.length <= 15 || String(value) === json)
 }

@@ -38,13 +38,19 @@ export function fullJobDocument(job: Job, place?: QueuePlace, progress?: JobProg
     ...(job.form === 'string' && ofStatement(job.items[0]!)),
     not_before: job.delayedUntil?.toISOString() ?? job.notBefore,
     retry: job.retry && { attempts: job.retry.attempts, backoff_s: job.retry.backoffMs / 1000 },
-    attempts: startedAt || job.retries ? (job.retries ?? 0) + 1 : undefined,
+    attempts: attemptsOf(job),
     started_at: startedAt?.toISOString(),
     ended_at: endedAt?.toISOString(),
     duration_ms: startedAt && endedAt && Math.max(0, endedAt.getTime() - startedAt.getTime()),
     position: place && { ahead: place.ahead, is_host_busy: place.isHostBusy },
     progress: progress && progressDocument(progress),
   } as FullJobDocument)
+}
+
+/** Those that have begun. */
+function attemptsOf({ items, retries = 0, status }: Job): number | undefined {
+  if (retries > 0) return status === 'pending' ? retries : retries + 1
+  return items[0]!.startedAt ? 1 : undefined
 }
 
 function progressDocument({ item, items, seen, etaMs }: JobProgress): JobProgressDocument {

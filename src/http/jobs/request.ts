@@ -36,6 +36,14 @@ export function readLongJob(body: unknown): JobDefinition {
   return { ...definition, items, ...readTags(members), ...readTiming(members) }
 }
 
+/** Of the values as they are stored, which may be longer than as JSON.parse reads them. */
+function refuseLongParams(definition: JobDefinition): JobDefinition {
+  const characters = JSON.stringify(definition).length
+  if (characters > 2 * maxLongJobCharacters)
+    throw errors.jobInvalid(tooLarge(characters, maxLongJobCharacters))
+  return definition
+}
+
 /** Bind parameters, beside a single statement or in each item. */
 function withParams(body: Parameters, definition: JobDefinition): JobDefinition {
   const query = own(body, 'query')
@@ -44,7 +52,7 @@ function withParams(body: Parameters, definition: JobDefinition): JobDefinition 
     if (typeof query !== 'string')
       throw errors.jobInvalid('params stands beside a query that is a string, or inside an item')
     const params = readParams(written.ofJob, 'params')
-    return { ...definition, items: definition.items.map((item) => ({ ...item, params })) }
+    return refuseLongParams({ ...definition, items: definition.items.map((item) => ({ ...item, params })) })
   }
   const items = Array.isArray(query) ? query : isObject(query) ? (own(query, 'query') as unknown[]) : []
   if (!items.some((item) => isObject(item) && own(item, 'params') !== undefined)) return definition
@@ -52,7 +60,10 @@ function withParams(body: Parameters, definition: JobDefinition): JobDefinition 
     isObject(items[index]) && own(items[index], 'params') !== undefined
       ? { params: readParams(written.ofItem(index), `query[${index}].params`) }
       : {}
-  return { ...definition, items: definition.items.map((item, index) => ({ ...item, ...paramsOf(index) })) }
+  return refuseLongParams({
+    ...definition,
+    items: definition.items.map((item, index) => ({ ...item, ...paramsOf(index) })),
+  })
 }
 
 function readTiming(members: Parameters): JobTiming {
@@ -64,10 +75,17 @@ function readTiming(members: Parameters): JobTiming {
 }
 
 function readNotBefore(value: unknown): string {
-  const time =
-    typeof value === 'string' && /^\d{4}-\d\d-\d\dT.*(Z|[+-]\d\d:?\d\d)$/.test(value) && new Date(value)
-  if (time && !Number.isNaN(time.getTime())) return time.toISOString()
+  const written = typeof value === 'string' ? /^(\d{4}-\d\d-\d\d)T.*(Z|[+-]\d\d:?\d\d)$/.exec(value) : null
+  const time = written && isoOf(written[0])
+  // In the zone of the service a year may become another one, and JavaScript takes 31 February for 3 March.
+  if (time && /^(?!0000)\d{4}-/.test(time) && isoOf(`${written[1]}T00:00:00Z`)?.startsWith(written[1]!))
+    return time
   throw errors.jobInvalid('not_before must be a time with its zone, such as 2026-01-31T10:00:00Z')
+}
+
+function isoOf(text: string): string | undefined {
+  const time = new Date(text)
+  return Number.isNaN(time.getTime()) ? undefined : time.toISOString()
 }
 
 export function readRetry(value: unknown): RetryRule {

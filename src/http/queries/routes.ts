@@ -4,7 +4,9 @@ import { inQuery } from '../../saved-queries/saved-queries.ts'
 import { loadGrammar } from '../../sql/grammar.ts'
 import { accountUrlOf } from '../middleware/address.ts'
 import { jobsCaller, sqlCaller } from '../middleware/authenticate.ts'
+import { textOfBody } from '../middleware/body/body.ts'
 import { clientGone } from '../middleware/client-gone.ts'
+import { isObject } from '../middleware/parameters.ts'
 import { sendQuery } from '../query/send-query.ts'
 import type { Services } from '../services.ts'
 import { tagsOf } from '../tiles/send-tile-json.ts'
@@ -48,11 +50,13 @@ function manage(app: FastifyInstance, services: Services): void {
     const queries = await savedQueries.list(await jobsCaller(services, request))
     return { queries: queries.map(queryDocument) }
   })
-  const save = { ...common, schema: saveQuerySchema }
+  const save = { config: { ...common.config, keepsText: true }, schema: saveQuerySchema }
   app.put<Named>('/api/v4/queries/:query', save, async (request, reply) => {
     const principal = await jobsCaller(services, request)
     const { query: name } = request.params
-    const { query, isNew } = await savedQueries.save(principal, name, request.body, clientGone(reply))
+    const { body } = request
+    const sent = { body, text: isObject(body) ? textOfBody(body) : undefined }
+    const { query, isNew } = await savedQueries.save(principal, name, sent, clientGone(reply))
     return reply.code(isNew ? 201 : 200).send(queryDocument(query))
   })
   app.get<Named>('/api/v4/queries/:query', { ...common, schema: readQuerySchema }, async (request) =>

@@ -1,4 +1,4 @@
-import { createReadStream } from 'node:fs'
+import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Principal } from '../../auth/account.ts'
 import type { CopyAnswer } from '../../contract/documents.ts'
@@ -94,7 +94,9 @@ async function finishCopy(
   const { id } = held.record
   const { statement, options, encoding } = readStoredLoad(parameters)
   await limitStatement(services, principal, 'copyfrom')
-  const body = createReadStream(join(spool.resumableOf(id), uploadedFile))
+  // Opened first: an error of a stream that nobody listens to yet would end the process.
+  const file = await open(join(spool.resumableOf(id), uploadedFile))
+  const body = file.createReadStream().on('error', nothing)
   const load = new UploadLoad(services, principal, held)
   const upload = { body, encoding, begin: nothing, isComplete: () => true, wait: noWait, gone: load.gone }
   try {
@@ -129,6 +131,7 @@ class UploadLoad implements LoadRecord<Loaded> {
     this.#principal = principal
     this.#held = held
     held.taken.addEventListener('abort', this.#leave)
+    if (held.taken.aborted) this.#leave()
   }
 
   /** Another request may have the upload until the load has begun. */

@@ -182,7 +182,9 @@ async function read(services: Services, request: FastifyRequest, reply: FastifyR
 
 async function show(services: Services, request: FastifyRequest): Promise<UploadDocument> {
   const principal = await keyHolder(services, request)
-  const record = await settled(services, await ownUpload(services, principal, request))
+  const found = await ownUpload(services, principal, request)
+  // Only looked at: a request that is sending goes on.
+  const record = found.state === 'open' ? found : await settled(services, found)
   return uploadDocument(record, importPath(services, request, record))
 }
 

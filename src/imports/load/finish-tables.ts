@@ -41,7 +41,7 @@ export const nameTaken = (table: string) =>
   ({ code: 1022, text: `A table '${table}' exists already: nothing was imported` }) as const
 
 /** A geometry as it stands in the file becomes flat longitude and latitude. */
-async function readGeometry(loading: Loading, stage: Stage): Promise<void> {
+export async function readGeometry(loading: Loading, stage: Stage): Promise<void> {
   const { session, warnings } = loading
   const { geometry } = stage
   if (geometry && !geometry.isRaw && geometry.points) await checkPoints(loading, stage, geometry.points)

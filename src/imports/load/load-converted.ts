@@ -184,17 +184,23 @@ async function takeLayers(loading: Loading, input: InputFile, reading: Reading):
   nameLayers(loading, input, layers)
 }
 
-const isWorkbookKind = ({ kind }: InputFile) => kind === 'xlsx' || kind === 'ods'
+const isWorkbookKind = ({ kind }: Pick<InputFile, 'kind'>) => kind === 'xlsx' || kind === 'ods'
+const hasLayers = (kind: InputFile['kind']) => isWorkbookKind({ kind }) || fileKinds[kind].named !== 'file'
 
 /** Of a workbook one sheet; of other files with layers those that were asked for. */
-function isWanted(input: InputFile, { sheet, layers }: ImportOptions, layer: string, first = layer): boolean {
-  if (isWorkbookKind(input)) return layer === (sheet ?? layers?.[0] ?? first)
+function isWanted(
+  input: InputFile,
+  { sheet, layers, isPreview = false }: ImportOptions,
+  layer: string,
+  first = layer,
+): boolean {
+  const chosen = sheet ?? layers?.[0]
+  if (isWorkbookKind(input)) return chosen === undefined && isPreview ? true : layer === (chosen ?? first)
   return fileKinds[input.kind].named === 'file' || !layers || layers.includes(layer)
 }
 
 function checkLayers(input: InputFile, { sheet, layers }: ImportOptions, found: readonly string[]): void {
-  const hasLayers = isWorkbookKind(input) || fileKinds[input.kind].named !== 'file'
-  const wanted = sheet === undefined ? (hasLayers ? (layers ?? []) : []) : [sheet]
+  const wanted = sheet === undefined ? (hasLayers(input.kind) ? (layers ?? []) : []) : [sheet]
   const missing = wanted.find((name) => !found.includes(name))
   if (found.length > 0 && missing === undefined) return
   const named = missing === undefined ? '' : ` '${missing}'`
@@ -249,7 +255,13 @@ async function openLayer(
   const isCut = !isExact && kind !== 'shp'
   const floats = attributes.filter(({ name: source }) => isCut && types.get(source) === 'double precision')
   return {
-    stage: await createStage(loading, wanted, columns, geometry),
+    stage: await createStage(
+      loading,
+      wanted,
+      columns,
+      geometry,
+      hasLayers(kind) ? { layer: layer.name } : {},
+    ),
     names,
     floats: new Set(floats.map((column) => column.name)),
     lines: 0,

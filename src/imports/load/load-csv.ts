@@ -121,7 +121,7 @@ async function storeCsv(
       at === geometryAt ? { name: 'the_geom', type: 'postgis.geometry' } : column,
     ),
     geometryAt >= 0 ? { isRaw: true, srid: 0 } : points ? { isRaw: false, points } : undefined,
-    points && pointOf(points),
+    { point: points && pointOf(points) },
   )
   const stored = stage.columns.slice(0, columns.length)
   const plan: ImportPlan = {

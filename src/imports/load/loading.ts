@@ -35,6 +35,8 @@ export type Stage = {
   readonly name: string
   /** That the file or table_name gives it. */
   readonly wanted: string
+  /** By which its rows can be chosen from the file. */
+  readonly layer?: string | undefined
   readonly columns: readonly StageColumn[]
   /** Of the_geom. `raw`: to be read in `srid`, or in the one of each value. `points`: the columns that it is made of. */
   geometry:

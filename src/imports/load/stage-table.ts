@@ -16,7 +16,7 @@ export async function createStage(
   wanted: string,
   columns: readonly StageColumn[],
   geometry: Stage['geometry'],
-  point?: string,
+  { point, layer }: Readonly<{ point?: string | undefined; layer?: string | undefined }> = {},
 ): Promise<Stage> {
   const { session, account, importId, stages } = loading
   checkColumnCount(columns.length)
@@ -28,7 +28,7 @@ export async function createStage(
   const name = `import_${importId.replaceAll('-', '').slice(0, 12)}_${stages.length + 1}`
   const isGenerated = known === undefined && geometry !== undefined && !geometry.isRaw
   const line = lineColumn(loading, columns)
-  const stage: Stage = { name, wanted, columns: typed, geometry, isGenerated, line, rows: 0 }
+  const stage: Stage = { name, wanted, layer, columns: typed, geometry, isGenerated, line, rows: 0 }
   const definitions = [
     ...typed.map((column) => `${quoteIdentifier(column.name)} ${column.type}`),
     ...(point === undefined ? [] : [generated('the_geom', 4326, point)]),

@@ -182,7 +182,8 @@ export async function beginLoad(
 ): Promise<boolean> {
   return isWritten(
     control.query(
-      `update cartage.uploads set state = 'loading', flight = $3, refusal = null, answer = null
+      `update cartage.uploads set state = 'loading', flight = $3, refusal = null, answer = null,
+         received = greatest(received, length - 1)
        where id = $1 and lock = $2`,
       [id, lock, JSON.stringify(flight)],
     ),

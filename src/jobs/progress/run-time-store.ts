@@ -51,14 +51,15 @@ export async function cleanRunTimes(control: Control, retentionDays: number): Pr
        (select user_id, fingerprint from cartage.run_times
         where updated_at < now() - $1 * interval '1 day' limit ${stepRows})
        union
-       (select user_id, fingerprint from (
-          select user_id, fingerprint, row_number() over (partition by user_id order by updated_at desc) as place
-          from cartage.run_times
-        ) ranked where place > ${mostOfUser} limit ${stepRows})
+       (select crowded.user_id, oldest.fingerprint
+        from (select user_id, count(*) from cartage.run_times group by user_id having count(*) > ${mostOfUser} limit 1)
+          as crowded (user_id, count),
+          lateral (select fingerprint from cartage.run_times t where t.user_id = crowded.user_id
+            order by updated_at limit least(crowded.count - ${mostOfUser}, ${stepRows})) as oldest)
      ) old where t.user_id = old.user_id and t.fingerprint = old.fingerprint`,
     [retentionDays],
   )
-  return (rowCount ?? 0) >= stepRows
+  return (rowCount ?? 0) > 0
 }
 
 const stepRows = 500
