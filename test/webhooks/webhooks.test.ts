@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
+import { cartage, connection } from '../support/http/call.ts'
 import { clientOf } from '../support/keys/client-of.ts'
 import { grantsOf, keysClient } from '../support/keys/keys-client.ts'
 import { eventually, setup } from '../support/service/setup.ts'
@@ -243,4 +244,21 @@ test('what is wrong with a webhook or with notify is told, and no job is made', 
   for (let made = 0; made < 20; made++)
     assert.equal((await ask(user, 'POST', 'webhooks', { url })).status, 201)
   assert.equal((await ask(user, 'POST', 'webhooks', { url })).body.code, 'too-many-webhooks')
+})
+
+test('cartage job run --notify names addresses that are told', async (t) => {
+  const it = await house(t)
+  const [one, two] = [receiver.address(), receiver.address()]
+  const run = await cartage(
+    connection(it),
+    'job',
+    'run',
+    'select 1',
+    '--notify',
+    one.url,
+    '--notify',
+    two.url,
+  )
+  assert.equal(run.code, 0, run.err)
+  for (const hook of [one, two]) assert.equal((await hook.atLeast(1))[0]!.body.type, 'job.done')
 })

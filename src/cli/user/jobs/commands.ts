@@ -15,7 +15,7 @@ import { splitStatements } from '../../../sql-text/statements.ts'
 import { type CommandResult, wrongCall } from '../../command.ts'
 import { UsageError } from '../../command-error.ts'
 import { readNamedFile } from '../../named-file.ts'
-import { textOf } from '../../option-values.ts'
+import { listOf, textOf } from '../../option-values.ts'
 import { tell } from '../../terminal.ts'
 import type { UserCall, UserCommand } from '../command.ts'
 import { printList } from '../output/list.ts'
@@ -48,6 +48,12 @@ const run: UserCommand = {
     },
     name: { type: 'string', value: 'NAME', help: 'name of the job, shown in lists' },
     label: { type: 'string', value: 'LABEL', help: 'labels of the job, separated by commas' },
+    notify: {
+      type: 'string',
+      multiple: true,
+      value: 'URL',
+      help: 'address that is told of the end of the job; may be repeated',
+    },
     detach: { type: 'boolean', help: 'print the id and do not wait' },
     ...waitOptions,
   },
@@ -74,9 +80,11 @@ async function submit(
 ): Promise<CommandResult> {
   const idempotencyKey = textOf(call.values, 'idempotency-key') ?? randomUUID()
   const [name, label] = [textOf(call.values, 'name'), textOf(call.values, 'label')]
+  const addresses = listOf(call.values, 'notify')
   const tags = {
     ...(name !== undefined && { name }),
     ...(label !== undefined && { labels: label.split(',') }),
+    ...(addresses.length > 0 && { notify: addresses.map((url) => ({ url })) }),
   }
   const options = { idempotencyKey, ...beside, ...tags }
   const job = await service.client.jobs.create(query, options).catch((error: unknown) => {
