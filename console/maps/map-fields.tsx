@@ -45,6 +45,14 @@ export function MapFields({ draft, change, isNew }: MapFieldsProps) {
           />
         )}
       </Field>
+      <Choices draft={draft} change={change} />
+    </>
+  )
+}
+
+function Choices({ draft, change }: Omit<MapFieldsProps, 'isNew'>) {
+  return (
+    <>
       <div class="row">
         <SelectField
           label="Basemap"

@@ -6,7 +6,7 @@ import { type OperationId, operations, pathOf } from '../../src/contract/operati
 import { basic, randomName, type Setup, setup } from '../support/service/setup.ts'
 
 test('every body of every endpoint may carry api_key and client, which are neither stored nor shown', async (t) => {
-  const house = await setup(t)
+  const house = await setup(t, { config: { webhooks: ['receiver.invalid'] } })
   const bodies = await bodiesOf(house, (undo) => t.after(undo))
   assert.deepEqual(Object.keys(bodies).sort(), await operationsWithBody(house.url))
   for (const [operation, { parameters = {}, body, headers }] of Object.entries(bodies)) {
@@ -54,6 +54,10 @@ async function bodiesOf(
   await fetch(named, { method: 'POST', headers, body: JSON.stringify(namedMap('here')) })
   const saved = { method: 'PUT', headers, body: JSON.stringify({ sql: 'select 1 as n' }) }
   await fetch(`${user.base}/api/v4/queries/here`, saved)
+  const webhook = { url: 'http://receiver.invalid/told' }
+  const made = { method: 'POST', headers, body: JSON.stringify(webhook) }
+  const told = await fetch(`${user.base}/api/v4/webhooks`, made)
+  const { id: webhookId } = (await told.json()) as { id: string }
   return {
     createKey: { parameters, body: { name: 'k', grants: [{ type: 'apis', apis: ['sql'] }] } },
     createJob: { parameters, body: { query: 'select 1' } },
@@ -69,6 +73,8 @@ async function bodiesOf(
     createImport: { parameters, body: { sql: 'select 1 as n', table_name: 'imported' } },
     copyToByPost: { parameters, body: { q: 'copy t to stdout' } },
     query: { parameters, body: { q: 'select 1' } },
+    createWebhook: { parameters, body: webhook },
+    changeWebhook: { parameters: { ...parameters, webhookId }, body: webhook },
     saveQuery: { parameters: { ...parameters, query: 'made' }, body: { sql: 'select 1 as n' } },
     runQuery: { parameters: { ...parameters, query: 'here' }, body: {} },
     createNamedMap: { parameters, body: namedMap('made') },

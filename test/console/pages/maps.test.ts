@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { Page } from 'playwright-core'
 import type { NamedMapTemplate, NamedMapView } from '../../../src/contract/documents.ts'
 import { circles, makeMap, templateOf } from '../../support/maps/named-api.ts'
 import { eventually, type TestUser } from '../../support/service/setup.ts'
@@ -16,14 +17,8 @@ async function readMap(user: TestUser, name: string): Promise<NamedMapTemplate &
   return body.template as never
 }
 
-test('a map is made from a table and a query, coloured by value, seen, shared, changed and withdrawn', async (t) => {
-  const { page, user, signInAt, context } = await openConsole(t, {
-    drawsMaps: true,
-    context: { viewport: { width: 1200, height: 900 } },
-    expected: /404|403/,
-  })
-  await user.sql(cities)
-  await signInAt('/maps')
+/** Circles of a table, coloured by value, over the shapes of a query. */
+async function makeTwoLayers(page: Page): Promise<void> {
   await page.getByText('No maps yet.').waitFor()
   await page.getByRole('link', { name: 'New map' }).click()
   await page.getByLabel('Add a layer from').selectOption('cities')
@@ -50,6 +45,17 @@ test('a map is made from a table and a query, coloured by value, seen, shared, c
   await eventually(async () => assert.ok((await drawnOf(page, 'query')).length >= 6))
   await page.getByRole('button', { name: 'Make map' }).click()
   await page.getByRole('heading', { name: 'Share' }).waitFor()
+}
+
+test('a map is made from a table and a query, coloured by value, seen, shared, changed and withdrawn', async (t) => {
+  const { page, user, signInAt, context } = await openConsole(t, {
+    drawsMaps: true,
+    context: { viewport: { width: 1200, height: 900 } },
+    expected: /404|403/,
+  })
+  await user.sql(cities)
+  await signInAt('/maps')
+  await makeTwoLayers(page)
 
   const { view, layergroup } = await readMap(user, 'cities')
   assert.equal(view.title, 'Cities of <Europe>')
@@ -81,7 +87,7 @@ test('a map is made from a table and a query, coloured by value, seen, shared, c
   assert.equal(await page.getByLabel('Radius').inputValue(), '9')
   await page.getByLabel('Who can open it').selectOption('token')
   await page.getByRole('button', { name: 'Save' }).click()
-  await page.getByText('Map saved').waitFor()
+  await page.getByText('Map saved').first().waitFor()
   assert.equal((await fetch(link)).status, 403)
   const whole = await page.getByRole('region', { name: 'Link' }).innerText()
   assert.equal((await fetch(whole)).status, 200)
