@@ -182,7 +182,9 @@ async function read(services: Services, request: FastifyRequest, reply: FastifyR
 
 async function show(services: Services, request: FastifyRequest): Promise<UploadDocument> {
   const principal = await keyHolder(services, request)
-  const record = await settled(services, await ownUpload(services, principal, request))
+  const found = await ownUpload(services, principal, request)
+  // Unlike HEAD of the protocol, this does not end a request that is sending.
+  const record = found.state === 'loading' ? await settled(services, found) : found
   return uploadDocument(record, importPath(services, request, record))
 }
 
