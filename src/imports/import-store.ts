@@ -193,3 +193,33 @@ async function writeClaimed(
   )
   return rowCount === 1
 }
+
+/** Of a user's imports those whose result is beyond the room for all of them, which the newest have first. */
+export async function resultsBeyond(control: Control, userId: number, room: KeptRoom): Promise<string[]> {
+  const { rows } = await control.query<{ id: string }>(
+    `select id from (
+       select i.id, pg_column_size(i.result) as bytes,
+         sum(pg_column_size(i.result)) over (order by j.created_at desc, i.id) as total
+       from cartage.imports i join cartage.jobs j using (user_id, id)
+       where i.user_id = $1 and i.result is not null) kept
+     where total > $2 and bytes > $3`,
+    [userId, room.allBytes, room.smallBytes],
+  )
+  return rows.map(({ id }) => id)
+}
+
+/** On the disk, of one user. `smallBytes`: what is smaller stays. */
+export type KeptRoom = Readonly<{ allBytes: number; smallBytes: number }>
+
+export async function replaceResult(
+  control: Control,
+  userId: number,
+  id: string,
+  result: ImportResult,
+): Promise<void> {
+  await control.query('update cartage.imports set result = $3 where user_id = $1 and id = $2', [
+    userId,
+    id,
+    JSON.stringify(result),
+  ])
+}

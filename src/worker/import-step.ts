@@ -13,6 +13,7 @@ import {
   writeProgress,
   writeResult,
 } from '../imports/import-store.ts'
+import { boundResults } from '../imports/kept-results.ts'
 import { failureOf } from '../imports/load/database-fault.ts'
 import { nameTaken } from '../imports/load/finish-tables.ts'
 import { type Loading, ProgressMeter, Warnings } from '../imports/load/loading.ts'
@@ -308,8 +309,15 @@ class ImportWork {
     return this.#context.interrupted.aborted ? release(this.#context, this.#run) : 'no longer ours'
   }
 
-  #save(result: ImportResult): Promise<boolean> {
-    return writeResult(this.#context.databases.control, this.#run.claimed, result, this.#meter.progress)
+  async #save(result: ImportResult): Promise<boolean> {
+    const { databases, log } = this.#context
+    const { claimed } = this.#run
+    const isSaved = await writeResult(databases.control, claimed, result, this.#meter.progress)
+    if (isSaved && (result.rejected || result.preview))
+      await boundResults(databases.control, claimed.userId).catch((error: unknown) =>
+        log.warn({ err: error }, 'cannot bound the rejected rows that are kept'),
+      )
+    return isSaved
   }
 
   #timeOut(): void {

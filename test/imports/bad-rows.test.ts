@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import { setupImports } from '../support/imports/import-api.ts'
 import { zipOf } from '../support/imports/zip.ts'
@@ -163,4 +164,30 @@ test('wrong values of on_error and max_bad_rows are refused', async (t) => {
   const headers = { 'content-type': 'application/json' }
   const address = `${user.base}/api/v1/imports?api_key=${user.masterToken}`
   assert.equal((await fetch(address, { method: 'POST', headers, body })).status, 400)
+})
+
+test('the lists of rejected rows of a user are bounded: older ones are dropped, their number stays', async (t) => {
+  const { load, wait, user, service } = await setupImports(t)
+  const { control } = service.services.databases
+  // Random text, which PostgreSQL cannot compress.
+  const long = () => randomBytes(750_000).toString('base64')
+  const content = () => `a\n1\n${Array.from({ length: 10 }, () => `2,${long()}`).join('\n')}\n`
+  const all = { ...skip, rejects: 'all' }
+  const ids: string[] = []
+  for (let times = 0; times < 4; times++) ids.push((await load('t.csv', content(), all)).id)
+  const kept = await Promise.all(ids.map((id) => wait(id)))
+  assert.deepEqual(
+    kept.map(({ rejected_rows: count, rejected }) => [count, rejected?.length]),
+    [
+      [10, 0],
+      [10, 10],
+      [10, 10],
+      [10, 10],
+    ],
+  )
+  const { rows } = await control.query<{ bytes: string }>(
+    'select sum(pg_column_size(result)) as bytes from cartage.imports where user_id = $1',
+    [user.account.userId],
+  )
+  assert.ok(Number(rows[0]!.bytes) <= 32 * 1024 ** 2 + 4 * 1024, rows[0]!.bytes)
 })

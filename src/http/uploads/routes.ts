@@ -183,8 +183,8 @@ async function read(services: Services, request: FastifyRequest, reply: FastifyR
 async function show(services: Services, request: FastifyRequest): Promise<UploadDocument> {
   const principal = await keyHolder(services, request)
   const found = await ownUpload(services, principal, request)
-  // Only looked at: a request that is sending goes on.
-  const record = found.state === 'open' ? found : await settled(services, found)
+  // Unlike HEAD of the protocol, this does not end a request that is sending.
+  const record = found.state === 'loading' ? await settled(services, found) : found
   return uploadDocument(record, importPath(services, request, record))
 }
 
