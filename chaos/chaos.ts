@@ -7,6 +7,7 @@ import { Phases } from './phases.ts'
 import { seededRandom } from './random.ts'
 import { RecoveryTimes } from './recovery-times.ts'
 import { Revocations } from './revocations.ts'
+import { Schedules } from './schedules.ts'
 import { setStage } from './stage.ts'
 import { type Findings, verify } from './verify.ts'
 import { Writes } from './writes.ts'
@@ -55,11 +56,13 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   const load = new Load(stage, seededRandom(seed), options.clients, () => outages.note('job'))
   const writes = new Writes(stage, seededRandom(seed + 3), writingClients, () => outages.note('write'))
   const revocations = new Revocations(stage, seededRandom(seed + 2), keyClients)
+  const schedules = new Schedules(stage)
   const recovery = new RecoveryTimes(stage)
   const aftermath = new Aftermath()
   const scene = { ...options, stage, random: seededRandom(seed + 1), recovery, outages, aftermath }
   try {
     await phases.run('warm up', 180_000, () => load.warmUp(options.clients))
+    await phases.run('make schedules', 60_000, () => schedules.start(options.seconds))
     const attacks = await phases.run('attack', options.seconds * 1000 + 60_000, () => attack(scene, options))
     await phases.run(
       'let the last attacks end',
@@ -67,10 +70,12 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
       () => aftermath.settle(),
       () => aftermath.describe(),
     )
+    await phases.run('stop the schedules', 60_000, () => schedules.stop())
     await phases.run('let the last jobs end', patienceMs + 60_000, () => load.finish(patienceMs))
     await phases.run('revoke the last tokens', 120_000, () => revocations.finish())
     await phases.run('end the last copies', 120_000, () => writes.finish())
     await phases.run('see the last takeovers', 60_000, () => recovery.settle())
+    await phases.run('be told of the last jobs', toldMs + 30_000, () => stage.told.settle(stage, toldMs))
     // Whoever does not answer any more has been noticed by now, and what is asked below must be answered.
     for (const { process } of stage.servers) process.signal('SIGKILL')
     const how = { wasGentle: areGentle(options.kinds), jobsPerUser: options.jobsPerUser }
@@ -78,7 +83,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
     const findings = await phases.run(
       'verify',
       600_000 + load.jobs.length * longestReadMs,
-      () => verify(stage, { load, revocations, writes }, how, (words) => (progress = words)),
+      () => verify(stage, { load, revocations, writes, schedules }, how, (words) => (progress = words)),
       () => progress,
     )
     return {
@@ -103,5 +108,7 @@ const keyClients = 3
 const writingClients = 4
 /** After the last attack every job must come to its end within this time. */
 const patienceMs = 60_000
+/** A message that was cut or refused waits before it is sent again. */
+const toldMs = 180_000
 /** Of one job, on a busy machine. */
 const longestReadMs = 100

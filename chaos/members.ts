@@ -22,6 +22,8 @@ export type Installation = Readonly<{
   namespace: string
   secret: string
   jobsPerUser: number
+  /** What they may tell of the end of jobs. */
+  webhooks: string
   /** Hears what the processes say to the first host. */
   listen: Listener
 }>
@@ -50,7 +52,7 @@ export async function startServer(installation: Installation, role: Role): Promi
 }
 
 function environmentOf(
-  { namespace, secret, jobsPerUser }: Installation,
+  { namespace, secret, jobsPerUser, webhooks }: Installation,
   adminUrl: string,
   port: number,
 ): NodeJS.ProcessEnv {
@@ -63,6 +65,7 @@ function environmentOf(
     CARTAGE_LOG_LEVEL: process.env.CHAOS_LOG_LEVEL ?? 'silent',
     CARTAGE_JOB_QUEUE_LIMIT: '100000',
     CARTAGE_JOBS_PER_USER: String(jobsPerUser),
+    CARTAGE_WEBHOOKS: webhooks,
     CARTAGE_SHUTDOWN_GRACE_MS: '200',
   }
 }

@@ -31,6 +31,8 @@ export function describe({ options, seconds, attacks, recoveryMs, outages, findi
     ['  not stored', findings.writes['not stored']],
     ['  nobody knows', findings.writes.doubt],
     ['downloads', findings.writes.downloads],
+    ['due times of schedules', findings.dueTimes],
+    ['jobs told of by webhooks', findings.told],
     ['takeovers timed', recoveryMs.length],
     ['  p50', milliseconds(percentile(recoveryMs, 0.5))],
     ['  p95', milliseconds(percentile(recoveryMs, 0.95))],

@@ -16,6 +16,7 @@ import { type Member, type ServerMember, startMember, startServer } from './memb
 import { runSql } from './postgres/run-sql.ts'
 import type { TenantHost } from './postgres/tenant-host.ts'
 import { SentStatements } from './sent-statements.ts'
+import { Told } from './told.ts'
 
 export type StageOptions = EngineOptions &
   Readonly<{ users: number; servers: number; workers: number; jobsPerUser: number }>
@@ -29,6 +30,7 @@ export type Stage = Engine &
     servers: readonly ServerMember[]
     workers: readonly Member[]
     sent: SentStatements
+    told: Told
     /** The administrator, in the control database. Fails while its server is down. */
     admin: (text: string, values?: unknown[]) => Promise<pg.QueryResult>
     /** What the operator does with `cartage host add`. */
@@ -43,12 +45,18 @@ export async function setStage(options: StageOptions): Promise<Stage> {
   const close = () => closeAll(closers.toReversed())
   try {
     const sent = new SentStatements()
+    const told = await Told.open()
+    closers.push(told.close)
     const engine = await startEngine(options, folder, sent.note, closers)
     const { control } = engine
     const { jobsPerUser } = options
-    const common = { namespace, secret, jobsPerUser }
+    const common = { namespace, secret, jobsPerUser, webhooks: told.host }
     const installation = { ...common, control, listen: sent.note }
     const users = await makeUsers(engine, options.users)
+    for (const { account } of users) {
+      const { text, values } = told.webhookOf(account.userId)
+      await runSql(control.url, namespace, text, values)
+    }
     await engine.hosts?.second.addReplica()
     const servers = await startSome(options.servers, (index) =>
       // The first one has a worker inside, as by default.
@@ -62,6 +70,7 @@ export async function setStage(options: StageOptions): Promise<Stage> {
       servers,
       workers,
       sent,
+      told,
       admin: (text, values) => runSql(control.url, namespace, text, values),
       tellAddress: ({ name, url }) =>
         asOperator(control.url, async (installation) => void (await addHost(installation, name, url))),

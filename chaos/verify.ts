@@ -4,10 +4,11 @@ import { keyOf, readLedgers, recordedEntries } from './ledger.ts'
 import type { Load } from './load.ts'
 import type { LostTail } from './postgres/tenant-host.ts'
 import type { Revocations } from './revocations.ts'
+import type { Schedules } from './schedules.ts'
 import type { Stage } from './stage.ts'
 import type { Writes } from './writes.ts'
 
-type Clients = Readonly<{ load: Load; revocations: Revocations; writes: Writes }>
+type Clients = Readonly<{ load: Load; revocations: Revocations; writes: Writes; schedules: Schedules }>
 
 type Totals = Omit<Judgement, 'problems'>
 
@@ -23,13 +24,16 @@ export type Findings = Totals &
     refused: number
     accepted: number
     writes: Writes['counts']
+    dueTimes: number
+    /** Jobs of whose end the receiver of webhooks was told. */
+    told: number
     violations: readonly string[]
   }>
 
 /** Holds the jobs, the ledger and the counters against each other. */
 export async function verify(
   stage: Stage,
-  { load, revocations, writes }: Clients,
+  { load, revocations, writes, schedules }: Clients,
   { wasGentle, jobsPerUser }: Readonly<{ wasGentle: boolean; jobsPerUser: number }>,
   tell: (words: string) => void,
 ): Promise<Findings> {
@@ -44,7 +48,9 @@ export async function verify(
     wasGentle,
   }
   const { totals, byStatus, problems } = await judgeJobs(load, evidence, tell)
+  const scheduled = await schedules.judge()
   const lostTails = stage.hosts?.second.lostTails ?? []
+  const webhooks = await stage.told.judge(stage)
   return {
     ...totals,
     jobs: load.jobs.length,
@@ -56,12 +62,16 @@ export async function verify(
     refused: revocations.refused,
     accepted: revocations.accepted.size,
     writes: writes.counts,
+    dueTimes: scheduled.dueTimes,
+    told: webhooks.told,
     violations: [
+      ...webhooks.problems,
       ...load.surprises.map(({ plan, what }) => `${plan.key}: ${what}`),
       ...revocations.accepted.values(),
       ...revocations.surprises,
       ...writes.surprises,
       ...problems,
+      ...scheduled.problems,
       ...writes.judge({ ...evidence, isLostByReplication: (entry) => isInLostTail(lostTails, entry) }),
       ...unknownEntries(
         [...load.jobs, ...load.surprises].map(({ plan }) => plan.key).concat(writes.keys),
@@ -163,9 +173,9 @@ function crashes({ servers, workers }: Stage): string[] {
 async function strayRows(stage: Stage, jobs: number): Promise<string[]> {
   const { rows } = await insist(() =>
     stage.admin(
-      `select (select count(*) from cartage.jobs)::integer as jobs,
+      `select (select count(*) from cartage.jobs where definition ->> 'schedule' is null)::integer as jobs,
               (select count(*) from cartage.jobs where finished_at is null)::integer as unfinished,
-              (select coalesce(sum(pending + running), 0) from cartage.job_queues)::integer as queued`,
+              (select coalesce(sum(pending + running + delayed), 0) from cartage.job_queues)::integer as queued`,
     ),
   )
   const found = rows[0]

@@ -5,9 +5,9 @@ import './styles/frame.css'
 import { options, render } from 'preact'
 import { restoreSession } from './api/session.ts'
 import { Frame } from './frame/frame.tsx'
-import { guardSinks } from './frame/trusted-types.ts'
 import { followLinks } from './parts/browser/route.ts'
 import { showTheme } from './parts/browser/theme.ts'
+import { guardSinks } from './parts/browser/trusted-types.ts'
 import { listenForKeys } from './parts/commands.ts'
 
 // Effects run before the next key or click, not after the next frame: what is visible already works.

@@ -32,13 +32,13 @@ export function consoleSources() {
   return [...code, ...texts].sort()
 }
 
-/** Bundles console/ into `folder`: `index.html`, `assets/` under names with a hash, each also compressed, and `sizes.json`. */
+/** Bundles console/ into `folder`: `index.html`, `map.html` (the page of a named map), `assets/` under names with a hash, each also compressed, and `sizes.json`. */
 export async function buildConsole(folder) {
   const { build } = await import('esbuild')
   const stamp = hashConsole()
   const { metafile, outputFiles } = await build({
     ...shared,
-    entryPoints: [join(source, 'main.tsx')],
+    entryPoints: [join(source, 'main.tsx'), join(source, 'map-page/page.tsx')],
     outdir: join(folder, 'assets'),
     splitting: true,
     write: false,
@@ -49,6 +49,7 @@ export async function buildConsole(folder) {
   for (const { path, contents } of outputFiles) writeWithCompressed(path, contents)
   const outputs = listOutputs(metafile, outputFiles)
   writeWithCompressed(join(folder, 'index.html'), Buffer.from(indexPage(outputs)))
+  writeFileSync(join(folder, 'map.html'), mapPage(outputs))
   writeFileSync(join(folder, 'sizes.json'), JSON.stringify(outputs, null, 2))
   writeFileSync(join(folder, stampName), stamp)
 }
@@ -223,12 +224,25 @@ function listOutputs(metafile, outputFiles) {
 }
 
 function indexPage(outputs) {
-  const main = outputs.find(({ entryPoint }) => entryPoint === 'console/main.tsx')
-  const preloads = main.imports.map((file) => `<link rel="modulepreload" href="/console/assets/${file}">`)
+  const { styles, scripts } = tagsOf(outputs, 'console/main.tsx')
   return readFileSync(join(source, 'index.html'), 'utf8')
-    .replace('<!-- styles -->', `<link rel="stylesheet" href="/console/assets/${main.stylesheet}">`)
-    .replace(
-      '<!-- scripts -->',
-      `${preloads.join('\n')}\n<script type="module" src="/console/assets/${main.file}"></script>`,
-    )
+    .replace('<!-- styles -->', styles)
+    .replace('<!-- scripts -->', scripts)
+}
+
+/** The service fills in the rest. */
+function mapPage(outputs) {
+  const { styles, scripts } = tagsOf(outputs, 'console/map-page/page.tsx')
+  return readFileSync(join(source, 'map.html'), 'utf8')
+    .replace('<!-- styles -->', styles)
+    .replace('<!-- body -->', `<!-- body -->\n${scripts}`)
+}
+
+function tagsOf(outputs, entry) {
+  const { imports, stylesheet, file } = outputs.find(({ entryPoint }) => entryPoint === entry)
+  const preloads = imports.map((name) => `<link rel="modulepreload" href="/console/assets/${name}">`)
+  return {
+    styles: `<link rel="stylesheet" href="/console/assets/${stylesheet}">`,
+    scripts: `${preloads.join('\n')}\n<script type="module" src="/console/assets/${file}"></script>`,
+  }
 }

@@ -18,6 +18,7 @@ export async function buildService(folder) {
       'query/programs/write-parquet.mjs',
       'query/programs/write-topojson.mjs',
       'query/programs/write-arraybuffer.mjs',
+      'maps/programs/check-style.mjs',
     ),
   })
   // One file: its sandbox sees nothing else of the service.

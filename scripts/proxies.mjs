@@ -3,17 +3,18 @@ import { join } from 'node:path'
 import { isThere } from './apt.mjs'
 import { root, runStep, say } from './run.mjs'
 
-/** Where the tests look for the proxies that the machine does not have. */
+/** Where the tests look for the programs that the machine does not have. */
 const proxyFolder = join(root, 'node_modules/.cache/proxies')
 
 /**
- * The proxies for which deploy/ has a configuration. Their packages are unpacked, not installed: that would start them as
- * services. Where that fails, their tests say that they did not run.
+ * The programs for which deploy/ has a configuration: proxies, and Prometheus. Their packages are unpacked, not
+ * installed: that would start them as services. Where that fails, their tests say that they did not run.
  */
 export async function provideProxies() {
   const missing = [
     ['nginx', 'usr/sbin/nginx', '-v'],
     ['caddy', 'usr/bin/caddy', 'version'],
+    ['prometheus', 'usr/bin/promtool', '--version'],
   ].filter(([name, path, ask]) => !isThere(name, ask) && !existsSync(join(proxyFolder, path)))
   if (missing.length === 0 || !isThere('apt-get')) return
   const names = missing.map(([name]) => name)

@@ -248,6 +248,23 @@ export const errors = {
     raise('job-queue-full', 'invalid', `Failed to create job. Max number of jobs (${limit}) queued reached`, {
       retryAfterSeconds: 5,
     }),
+  scheduleInvalid: (text: string) => raise('schedule-invalid', 'invalid', text),
+  scheduleNotFound: (name: string) => raise('schedule-not-found', 'not-found', `Schedule not found: ${name}`),
+  scheduleRunning: (name: string) =>
+    raise('schedule-running', 'conflict', `A job of the schedule ${name} has not ended`),
+  scheduleTaken: (name: string) => raise('schedule-taken', 'conflict', `There is a schedule ${name} already`),
+  tooManySchedules: (most: number) =>
+    raise(
+      'too-many-schedules',
+      'conflict',
+      `You are over the limits: an account has at most ${most} schedules`,
+    ),
+  tooManyFollowers: (most: number) =>
+    raise('too-many-followers', 'limited', `You are over the limits: ${most} requests follow jobs`, {
+      context: 'limit',
+      detail: 'followers',
+      retryAfterSeconds: 5,
+    }),
   jobNotPending: (text: string) => raise('job-not-pending', 'invalid', text),
   /** Old clients read `error`, the specification has `errors`. */
   cancelRefused: (status: string) =>
@@ -316,6 +333,18 @@ export const errors = {
       'upload-outcome-unknown',
       'conflict',
       'The service stopped while it stored the rows of this upload: check whether they are there before you send the file again',
+    ),
+  uploadNotLoaded: () =>
+    raise(
+      'upload-not-loaded',
+      'unavailable',
+      'The service stopped while it stored the rows of this upload, and nothing was stored: send the last bytes again',
+    ),
+  uploadStored: () =>
+    raise(
+      'upload-stored',
+      'conflict',
+      'The rows of this upload were stored before their load could be stopped',
     ),
   uploadElsewhere: () =>
     raise(
@@ -421,8 +450,33 @@ export const errors = {
       'conflict',
       `User '${username}' reached limit on number of templates (${most}/${most})`,
     ),
+  stylesBusy: (retryAfterSeconds: number) =>
+    raise('styles-busy', 'limited', 'You are over the limits: too many styles are being checked at once', {
+      context: 'limit',
+      detail: 'busy',
+      retryAfterSeconds,
+    }),
   mapUnknown: (id: string) =>
     raise('map-unknown', 'invalid', `Invalid or nonexistent map configuration token '${id}'`),
+
+  // saved queries
+  queryInvalid: (text: string) => raise('query-invalid', 'invalid', text),
+  queryValueInvalid: (text: string) => raise('query-value-invalid', 'invalid', text),
+  queryNotFound: (name: string, username: string) =>
+    raise('query-not-found', 'not-found', `Query '${name}' of user '${username}' not found`),
+  tooManyQueries: (most: string) =>
+    raise('too-many-queries', 'conflict', `A user has at most ${most} saved queries: delete some`),
+
+  // webhooks
+  webhookInvalid: (text: string) => raise('webhook-invalid', 'invalid', text),
+  webhooksDisabled: () =>
+    raise('webhooks-disabled', 'invalid', 'Webhooks are disabled on this server', {
+      hint: 'The operator allows them with CARTAGE_WEBHOOKS',
+    }),
+  webhookNotFound: () => raise('webhook-not-found', 'not-found', 'Webhook not found'),
+  deliveryNotFound: () => raise('delivery-not-found', 'not-found', 'Delivery not found'),
+  tooManyWebhooks: (most: number) =>
+    raise('too-many-webhooks', 'conflict', `A user has at most ${most} webhooks: delete some`),
 
   // tiles
   tilesBusy: (retryAfterSeconds: number) =>

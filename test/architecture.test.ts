@@ -10,7 +10,7 @@ const root = fileURLToPath(new URL('../src', import.meta.url))
 const layers = [
   ['main.ts', 'service'],
   ['http', 'worker', 'cli'],
-  ['sessions', 'imports', 'exports', 'maps'],
+  ['sessions', 'imports', 'exports', 'maps', 'saved-queries', 'schedules', 'webhooks'],
   ['keys', 'jobs', 'copy', 'query', 'tables', 'tiles'],
   ['statements'],
   ['doctor'],
@@ -22,7 +22,7 @@ const layers = [
   ['errors.ts', 'secrets.ts', 'remembered.ts', 'metrics'],
   ['log'],
   ['config'],
-  ['files', 'waiting', 'convert'],
+  ['files', 'waiting', 'convert', 'network'],
   ['client', 'file-import', 'sql-text'],
   ['contract'],
 ]

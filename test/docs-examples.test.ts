@@ -10,7 +10,9 @@ import { setup } from './support/service/setup.ts'
 const pages = [
   'README.md',
   'docs/keys.md',
-  ...['tutorial', 'recipes', 'sql', 'files', 'copy', 'jobs'].map((name) => `docs/guide/${name}.md`),
+  ...['tutorial', 'recipes', 'sql', 'files', 'copy', 'jobs', 'schedules'].map(
+    (name) => `docs/guide/${name}.md`,
+  ),
 ]
 
 for (const page of pages) {

@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals'
 import { clear, createStore, del, entries, get, set, type UseStore, update } from 'idb-keyval'
 import { randomId } from '../../src/client/http/random-id.ts'
-import { session } from './session.ts'
+import { type Session, session } from './session.ts'
 
 /** True if the browser refuses storage. Then values live in memory until the tab is closed, and the frame says so. */
 export const isNothingKept = signal(false)
@@ -18,6 +18,7 @@ export async function readKept<T>(name: string): Promise<T | undefined> {
  * storing. A later note replaces the former one of this tab. Returns a function that removes the note.
  */
 export function leaveNote(name: string, note: unknown): () => void {
+  if (isForgotten) return () => undefined
   const key = notesOf(name) + tabId
   const text = JSON.stringify(note)
   try {
@@ -74,9 +75,13 @@ export async function forgetKept(name: string): Promise<void> {
   await attempt(() => del(name, store()))
 }
 
-/** Deletes everything of all users. An open database is emptied now, and deleted when the page is left. */
+/**
+ * Deletes everything of all users, and this page stores nothing from now on. An open database is emptied now, and
+ * deleted when the page is left.
+ */
 export async function forgetThisComputer(): Promise<void> {
-  for (const { store } of stores.values()) await attempt(() => clear(store()))
+  isForgotten = true
+  for (const { store } of stores.values()) await clear(store()).catch(() => undefined)
   const databases = await indexedDB.databases().catch(() => [])
   for (const { name } of databases) if (name?.startsWith(prefix)) indexedDB.deleteDatabase(name)
   localStorage.clear()
@@ -87,12 +92,21 @@ type KeptStore = Readonly<{ memory: Map<string, unknown>; store: () => UseStore 
 const prefix = 'cartage:'
 const stores = new Map<string, KeptStore>()
 const tabId = randomId()
+let isForgotten = false
 const notesOf = (name: string) => `${prefix}${currentUser()}:${name}:`
 
-/** Each key has its own storage, and so has a visitor without a key. None sees what another has written. */
+let owner = 'operator'
+
+/**
+ * Each key has its own storage, and so has a visitor without a key. None sees what another has written: a page that is
+ * left after signing out still stores its drafts for the one who was signed in.
+ */
 function currentUser(): string {
-  if (!session.value) return 'operator'
-  const { username, token, isMaster } = session.value
+  if (session.value) owner = ownerOf(session.value)
+  return owner
+}
+
+function ownerOf({ username, token, isMaster }: Session): string {
   if (isMaster) return username
   return token === null ? `${username} without a key` : `${username} ${fingerprintOf(token)}`
 }
@@ -120,6 +134,7 @@ function storeOf(user: string): KeptStore {
 }
 
 async function attempt<T>(work: () => Promise<T>): Promise<T | undefined> {
+  if (isForgotten) return undefined
   try {
     return await work()
   } catch {

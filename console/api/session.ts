@@ -23,13 +23,20 @@ export const credential = computed<Credential | null>(() =>
     : { kind: 'key', username: session.value.username, token: session.value.token },
 )
 
-/** If another user or key was signed in, reloads the page, so that nothing of the former is shown. */
+/**
+ * If another user or key was signed in, the reloaded page takes over: nothing of the former is shown, and what this page
+ * still stores while it closes belongs to the former.
+ */
 export function signIn(next: Session): void {
   const former = session.value
+  if (former && !isSamePerson(former, next)) {
+    keep({ ...current(), session: next })
+    location.reload()
+    return
+  }
   session.value = next
   keep()
-  if (former && !isSamePerson(former, next)) location.reload()
-  else endExpiry(true)
+  endExpiry(true)
 }
 
 /** A new token of the same kind of key counts as the same person. A weaker key, or none, does not. */
@@ -47,20 +54,20 @@ export function signInAsOperator(token: string): void {
 /** Signs out in all tabs. A tab that shows another site is signed out when it comes back. */
 export function signOut(): void {
   localStorage.removeItem(signInName)
-  session.value = null
-  adminToken.value = null
-  sessionStorage.removeItem(storageName)
-  channel.postMessage({ kind: 'signed-out' })
+  tell({ kind: 'signed-out' })
   endExpiry(false)
+  leaveThisTab()
 }
 
-/** Restores the session of this tab, or asks the other tabs for theirs. */
+/** Restores the session of this tab, or asks the other tabs for theirs. A page that does not call it never has a token. */
 export async function restoreSession(): Promise<void> {
+  channel = new BroadcastChannel('cartage.session')
+  channel.onmessage = ({ data }: MessageEvent<Message>) => receive(data)
   for (const event of ['storage', 'pageshow', 'visibilitychange']) addEventListener(event, leaveIfSignedOut)
   const kept = readKeptSession()
   if (kept && isValid(kept)) return take(kept)
   sessionStorage.removeItem(storageName)
-  channel.postMessage({ kind: 'ask' })
+  tell({ kind: 'ask' })
   await new Promise<void>((resolve) => {
     onAnswer = resolve
     setTimeout(resolve, answerMs)
@@ -86,13 +93,14 @@ const storageName = 'cartage.session'
 /** Its value is in localStorage, which all tabs share: a random id, not a secret. */
 const signInName = 'cartage.sign-in'
 const answerMs = 120
-const channel = new BroadcastChannel('cartage.session')
+let channel: BroadcastChannel | undefined
+const tell = (message: Message) => channel?.postMessage(message)
 const waiting: ((isSignedIn: boolean) => void)[] = []
 let onAnswer: () => void = () => undefined
 
-channel.onmessage = ({ data }: MessageEvent<Message>) => {
+function receive(data: Message): void {
   if (data.kind === 'ask' && (session.value || adminToken.value)) {
-    channel.postMessage({ kind: 'answer', kept: current() })
+    tell({ kind: 'answer', kept: current() })
   } else if (data.kind === 'answer' && !session.value && !adminToken.value && isValid(data.kept)) {
     take(data.kept)
     keep()
@@ -128,9 +136,10 @@ function readKeptSession(): Kept | undefined {
   return kept === null ? undefined : (JSON.parse(kept) as Kept)
 }
 
-function keep(): void {
-  if (localStorage.getItem(signInName) === null) localStorage.setItem(signInName, randomId())
-  sessionStorage.setItem(storageName, JSON.stringify(current()))
+function keep(kept = current()): void {
+  const signIn = kept.signIn ?? randomId()
+  localStorage.setItem(signInName, signIn)
+  sessionStorage.setItem(storageName, JSON.stringify({ ...kept, signIn }))
 }
 
 function take(kept: Pick<Kept, 'session' | 'adminToken'>): void {

@@ -28,6 +28,7 @@ export const pages: readonly Page[] = [
     needs: 'account',
     load: () => import('../tables/page.tsx'),
   },
+  { name: 'maps', label: 'Maps', key: 'm', needs: 'account', load: () => import('../maps/page.tsx') },
   { name: 'upload', label: 'Upload', key: 'u', needs: 'account', load: () => import('../upload/page.tsx') },
   {
     name: 'jobs',
@@ -36,6 +37,13 @@ export const pages: readonly Page[] = [
     needs: 'master',
     load: () => import('../jobs/page.tsx'),
     badge: openJobsText,
+  },
+  {
+    name: 'schedules',
+    label: 'Schedules',
+    key: 'c',
+    needs: 'master',
+    load: () => import('../schedules/page.tsx'),
   },
   { name: 'keys', label: 'Keys', key: 'k', needs: 'master', load: () => import('../keys/page.tsx') },
   {

@@ -52,8 +52,6 @@ export function UserMenu({ openPalette }: Readonly<{ openPalette: () => void }>)
 /** With `isForgetting`, also deletes drafts, history and job ids from this browser. */
 async function leave(isForgetting: boolean): Promise<void> {
   if (isForgetting) await forgetThisComputer()
-  signOut()
   navigate('/', { replace: true })
-  // The reload clears what this tab holds in memory.
-  location.reload()
+  signOut()
 }

@@ -10,6 +10,8 @@ export type ComposedItem = Readonly<{
   onsuccess: string
   onerror: string
   timeoutSeconds: string
+  /** Of an existing job; they are kept as they are. */
+  params?: readonly unknown[]
 }>
 export type ComposedJob = Readonly<{ items: readonly ComposedItem[]; onsuccess: string; onerror: string }>
 
@@ -37,6 +39,7 @@ export function composedOf(job: JobDocument): ComposedJob {
       onsuccess: item.onsuccess ?? '',
       onerror: item.onerror ?? '',
       timeoutSeconds: item.timeout === undefined ? '' : String(item.timeout / 1000),
+      ...(item.params && { params: item.params }),
     })),
     onsuccess,
     onerror,
@@ -50,9 +53,14 @@ export function moved(items: readonly ComposedItem[], at: number, step: -1 | 1):
   return next
 }
 
-function itemOf({ query, onsuccess, onerror, timeoutSeconds }: ComposedItem): NewItem {
+function itemOf({ query, onsuccess, onerror, timeoutSeconds, params }: ComposedItem): NewItem {
   const timeout = Math.round(Number(timeoutSeconds) * 1000)
-  return { query, ...filled({ onsuccess, onerror }), ...(timeout > 0 && { timeout }) }
+  return {
+    query,
+    ...(params && { params }),
+    ...filled({ onsuccess, onerror }),
+    ...(timeout > 0 && { timeout }),
+  }
 }
 
 const filled = (texts: Readonly<{ onsuccess: string; onerror: string }>) =>

@@ -15,6 +15,7 @@ export function ItemList({ items }: Readonly<{ items: readonly JobItem[] }>) {
             <strong>{at + 1}</strong>
             <StatusBadge status={item.status} />
             <Times {...item} />
+            {item.rows !== undefined && <span class="small">{item.rows.toLocaleString('en')} rows</span>}
             {item.timeout !== undefined && (
               <span class="muted small">· time limit {formatDuration(item.timeout)}</span>
             )}

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { JobDocument } from '../../src/contract/documents.ts'
+import type { FullJobDocument, JobDocument } from '../../src/contract/documents.ts'
 import { partsOf } from '../../src/contract/job-items.ts'
 import { isFinal } from '../../src/contract/job-status.ts'
 import { ApiError } from '../api/api-error.ts'
@@ -15,6 +15,7 @@ import { Empty, ErrorNotice, Notice } from '../parts/notice.tsx'
 import { useWork } from '../parts/work.ts'
 import { composedOf, queryOf } from './composed-job.ts'
 import { Fallback, ItemList } from './item-list.tsx'
+import { JobProgress } from './job-progress.tsx'
 import { StatusBadge } from './status-badge.tsx'
 import { useFollowedJob } from './use-followed-job.ts'
 
@@ -49,7 +50,7 @@ function Gone({ id }: Readonly<{ id: string }>) {
   )
 }
 
-type KnownProps = Readonly<{ job: JobDocument; again: () => void }>
+type KnownProps = Readonly<{ job: FullJobDocument; again: () => void }>
 
 function Known({ job, again }: KnownProps) {
   const { items, onsuccess, onerror } = partsOf(job)
@@ -70,6 +71,7 @@ function Known({ job, again }: KnownProps) {
           {job.status === 'pending' && ' Waiting: jobs of one user run one after another.'}
         </p>
       </div>
+      <JobProgress job={job} />
       <Acts job={job} again={again} />
       {job.failed_reason && (
         <Notice kind="error">

@@ -1,6 +1,7 @@
 import { type StatementRange, whatItRisks } from '../../src/sql-text/statements.ts'
 import { refreshCatalog } from '../api/catalog.ts'
 import { curlLine } from '../api/curl.ts'
+import { session } from '../api/session.ts'
 import { isTooLongToShare, packStatement } from '../api/share.ts'
 import { hrefOf } from '../parts/browser/route.ts'
 import { useCommands } from '../parts/commands.ts'
@@ -12,6 +13,7 @@ import type { EditorHandle } from './editor.tsx'
 import { isOneTransaction, isRunAsOne, wholeOf } from './one-transaction.ts'
 import { currentRunAs, missingKey } from './run-as.ts'
 import { type RunAs, runStatements, stopRunning } from './runs.ts'
+import { savedDialog } from './saved/saved-queries.ts'
 import { showPlan } from './show-plan.ts'
 
 export type EditorRef = Readonly<{ current: EditorHandle | undefined }>
@@ -21,7 +23,15 @@ export type RiskyRun = Readonly<{ risk: string; run: () => void }>
 
 export type SqlCommands = Readonly<
   Record<
-    'runCurrent' | 'runAll' | 'explain' | 'explainAnalyze' | 'openHistory' | 'copyCurl' | 'copyLink',
+    | 'runCurrent'
+    | 'runAll'
+    | 'explain'
+    | 'explainAnalyze'
+    | 'openHistory'
+    | 'copyCurl'
+    | 'copyLink'
+    | 'saveQuery'
+    | 'openQuery',
     () => void
   >
 >
@@ -58,7 +68,20 @@ export function sqlCommands(
     openHistory,
     copyCurl: onCurrent(copyCurl),
     copyLink: () => void copyLink(),
+    saveQuery: onCurrent(askForName),
+    openQuery: openSavedQuery,
   }
+}
+
+function askForName({ text }: StatementRange): void {
+  if (session.value?.isMaster)
+    savedDialog.value = { kind: 'save', text, name: currentDraft.value?.name ?? '' }
+  else toast('To save a query, sign in with the Master key')
+}
+
+function openSavedQuery(): void {
+  if (session.value?.isMaster) savedDialog.value = { kind: 'open' }
+  else toast('To see the saved queries, sign in with the Master key')
 }
 
 function explain(statement: StatementRange, isAnalyzed: boolean): void {
@@ -92,6 +115,8 @@ export function useSqlShortcuts(commands: SqlCommands, isOpen: boolean): void {
     { name: 'New draft', keys: 'Alt+n', run: () => void (isOpen && addDraft('')) },
     { name: 'Explain the statement', keys: 'Ctrl+Shift+e', run: commands.explain },
     { name: 'Explain analyze the statement', run: commands.explainAnalyze },
+    { name: 'Save the statement as a query', keys: 'Ctrl+s', run: commands.saveQuery },
+    { name: 'Open a saved query', run: commands.openQuery },
     { name: 'History', run: commands.openHistory },
     { name: 'Copy the statement as curl', run: commands.copyCurl },
     { name: 'Copy a link to this draft', run: commands.copyLink },
@@ -115,6 +140,10 @@ export const moreItems = (commands: SqlCommands): readonly MenuItem[] => [
   {
     note: 'If off, each statement has its own session: SET and temporary tables do not carry over. From BEGIN to COMMIT all statements share one.',
   },
+  'line',
+  { label: 'Save query…', run: commands.saveQuery },
+  { label: 'Open query…', run: commands.openQuery },
+  { note: 'Saved queries are in the account: on every machine, and for programs that run them by name.' },
   'line',
   { label: 'History', run: commands.openHistory },
   { label: 'Copy as curl', run: commands.copyCurl },

@@ -18,6 +18,9 @@ import { HistoryDialog } from './history-dialog.tsx'
 import { Results } from './results.tsx'
 import { chooseKeyOnceKnown } from './run-as.ts'
 import { type Run, runStatements, runs } from './runs.ts'
+import { OpenDialog } from './saved/open-dialog.tsx'
+import { SaveDialog } from './saved/save-dialog.tsx'
+import { savedDialog } from './saved/saved-queries.ts'
 import css from './sql.css' with { type: 'text' }
 import { Toolbar } from './toolbar.tsx'
 import { WhileRunning } from './while-running.tsx'
@@ -59,6 +62,7 @@ export default function SqlPage() {
       <Results sortOnServer={sortOnServer} />
       <WhileRunning />
       {isHistoryOpen && <HistoryDialog close={() => setHistoryOpen(false)} />}
+      <SavedDialog />
       {risky && (
         <Confirm title="Run this statement?" act="Run anyway" onDone={finishConfirm}>
           <p>{risky.risk}</p>
@@ -66,6 +70,15 @@ export default function SqlPage() {
       )}
     </div>
   )
+}
+
+function SavedDialog() {
+  const dialog = savedDialog.value
+  const close = () => {
+    savedDialog.value = undefined
+  }
+  if (dialog?.kind === 'save') return <SaveDialog text={dialog.text} name={dialog.name} close={close} />
+  return dialog ? <OpenDialog close={close} /> : null
 }
 
 const sortOnServer = ({ text, from, draftId, as }: Run, order: ServerOrder) =>

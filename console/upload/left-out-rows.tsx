@@ -3,6 +3,7 @@ import { rejectsFile } from '../../src/file-import/rejects-file.ts'
 import { saveFile } from '../parts/browser/files.ts'
 import { plural } from '../parts/format.ts'
 import type { ChosenFile } from './chosen-file.ts'
+import { RejectedTable } from './rejected-table.tsx'
 
 type LeftOutProps = Readonly<{ chosen: ChosenFile; count: number; rejected: readonly RejectedRow[] }>
 
@@ -19,30 +20,7 @@ export function LeftOutRows({ chosen, count, rejected }: LeftOutProps) {
           Download left out rows
         </button>
       </p>
-      <table class="list">
-        <caption class="hidden-text">Rows that were left out</caption>
-        <thead>
-          <tr>
-            <th scope="col">Line</th>
-            <th scope="col">Column</th>
-            <th scope="col">Value</th>
-            <th scope="col">Reason</th>
-          </tr>
-        </thead>
-        <tbody>
-          {rejected.slice(0, mostShown).map(({ line, column, value, error }) => (
-            <tr key={line}>
-              <td>{line.toLocaleString('en-US')}</td>
-              <td>{column}</td>
-              <td>{value}</td>
-              <td>{error}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-      {count > mostShown && <p class="muted">And {plural(count - mostShown, 'more row')}.</p>}
+      <RejectedTable count={count} rejected={rejected} />
     </>
   )
 }
-
-const mostShown = 10

@@ -4,7 +4,7 @@ import type { OptionValues } from './option-values.ts'
 import type { Terminal } from './terminal.ts'
 
 /** What an argument or the value of an option names. Completion offers such names; of a list, no other is taken. */
-export type ArgumentKind = 'table' | 'key' | 'job' | 'profile' | 'file' | 'text' | readonly string[]
+export type ArgumentKind = 'table' | 'key' | 'job' | 'query' | 'profile' | 'file' | 'text' | readonly string[]
 
 export type CommandArgument = Readonly<{
   name: string

@@ -6,6 +6,22 @@ export type { Api, DataService, SchemaPermission, TablePermission } from '../con
 export type { HostVerdict } from '../contract/health-names.ts'
 export type { JobStatus, StepStatus } from '../contract/job-status.ts'
 export type { KeyType } from '../contract/key-names.ts'
+export type {
+  QueryDefinition,
+  QueryParam,
+  QueryParams,
+  QueryParamType,
+  SavedQueryDocument,
+} from '../contract/saved-queries.ts'
+export type {
+  DeliveryDocument,
+  DeliveryStatus,
+  NewWebhookDocument,
+  Notify,
+  WebhookDefinition,
+  WebhookDocument,
+  WebhookEvent,
+} from '../contract/webhooks.ts'
 export type { AdminClient, AdminOptions } from './admin-client.ts'
 export type { LoadParameters } from './api/copy-upload.ts'
 export type {
@@ -17,7 +33,7 @@ export type {
 } from './api/data-api.ts'
 export type { LinkOptions } from './api/exports-api.ts'
 export type { ImportedFile, ImportedRows, Importing, ImportOptions } from './api/imports-api.ts'
-export type { Following, Submitting, Waiting } from './api/jobs-api.ts'
+export type { Submitting } from './api/jobs-api.ts'
 export type { KeyListing, Target } from './api/keys-api.ts'
 export type {
   DataviewOptions,
@@ -27,11 +43,13 @@ export type {
   MapTileOptions,
   ViewerTokens,
 } from './api/maps-api.ts'
+export type { RunOptions } from './api/queries-api.ts'
 export type { RowStream, SqlSummary } from './api/row-stream.ts'
 export type { Transaction, TransactionOptions } from './api/session-api.ts'
 export { type BoundStatement, type SqlValue, type Statement, statement } from './api/sql-statement.ts'
 export type { DatasetListing, TableListing } from './api/tables-api.ts'
 export type { TileOptions, TilePlace, TransformRequest } from './api/tiles-api.ts'
+export type { Following, Waiting } from './api/until-answered.ts'
 export type { Finished, PartialFile, Resuming, UploadMetadata } from './api/uploads-api.ts'
 export { CartageError, type ClientErrorCode } from './cartage-error.ts'
 export { ExactNumber, type Numbers } from './exact-json.ts'

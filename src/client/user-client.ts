@@ -6,10 +6,13 @@ import { importsOf } from './api/imports-api.ts'
 import { jobsOf } from './api/jobs-api.ts'
 import { keysOf } from './api/keys-api.ts'
 import { mapsOf } from './api/maps-api.ts'
+import { savedQueriesOf } from './api/queries-api.ts'
+import { schedulesOf } from './api/schedules-api.ts'
 import { sessionsOf } from './api/session-api.ts'
 import { tablesOf } from './api/tables-api.ts'
 import { tilesOf } from './api/tiles-api.ts'
 import { uploadsOf } from './api/uploads-api.ts'
+import { webhooksOf } from './api/webhooks-api.ts'
 import type { Numbers } from './exact-json.ts'
 import { basicOf } from './http/basic.ts'
 import { connect } from './http/connect.ts'
@@ -43,9 +46,12 @@ export function userClient(options: ClientOptions, transport: Transport) {
     jobs: jobsOf(connection, account),
     keys: keysOf(connection, account),
     maps: mapsOf(connection, account),
+    queries: savedQueriesOf(connection, account, numbers),
+    schedules: schedulesOf(connection, account),
     tables: tablesOf(connection, account),
     tiles: tilesOf(connection, account),
     uploads: uploadsOf(connection, account),
+    webhooks: webhooksOf(connection, account),
     health: healthOf(connection),
     /** Whose key this is, and what is left of the quota. */
     me: () => sendForJson<MeDocument>(connection, 'whoAmI'),

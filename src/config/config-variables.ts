@@ -28,6 +28,27 @@ export function webAddress(name: string, fallback: string, meaning: string): Var
   return { name, meaning, fallback, read }
 }
 
+/** Raster tiles that a map may show below its layers. */
+export type Basemap = Readonly<{ address: string; attribution: string }>
+
+/** Addresses of tiles separated by `;`, each followed by whom to name for them. */
+export function basemaps(name: string, meaning: string): Variable<readonly Basemap[]> {
+  const read = (value: string) =>
+    value
+      .split(';')
+      .map((entry) => entry.trim())
+      .filter((entry) => entry !== '')
+      .map((entry) => {
+        const [, address = '', attribution = ''] = /^(\S+)\s*(.*)$/.exec(entry)!
+        const isTemplate = ['{z}', '{x}', '{y}'].every((part) => address.includes(part))
+        if (isWebAddress(address) && isTemplate) return { address, attribution }
+        throw new ConfigError(
+          `${name} must be addresses with {z}, {x} and {y} that begin with http:// or https://, separated by ;, not '${entry}'`,
+        )
+      })
+  return { name, meaning, fallback: '', read }
+}
+
 /** The value is not shown: it contains a password. */
 export function databaseAddress(name: string, fallback: string, meaning: string): Variable<string> {
   const read = (value: string) => {
@@ -49,6 +70,25 @@ export function networks(name: string, fallback: string, meaning: string): Varia
   }
   return { name, meaning, fallback, read }
 }
+
+/** `off`, or a comma list of `public` and hosts with or without a port. */
+export function targets(name: string, fallback: string, meaning: string): Variable<readonly string[]> {
+  const read = (value: string) => {
+    const parts = value
+      .toLowerCase()
+      .split(/[\s,]+/)
+      .filter((part) => part !== '' && part !== 'off')
+    const wrong = parts.find((part) => part !== 'public' && !isHostWithPort(part))
+    if (wrong === undefined) return parts
+    throw new ConfigError(
+      `${name} must be off, public, or a comma list of hosts such as hooks.example.org:8443, not '${wrong}'`,
+    )
+  }
+  return { name, meaning, fallback, read }
+}
+
+const isHostWithPort = (part: string) =>
+  /^(\[[0-9a-f:.]+\]|[a-z0-9]([a-z0-9.-]*[a-z0-9])?)(:\d{1,5})?$/.test(part) && URL.canParse(`http://${part}`)
 
 function isNetwork(part: string): boolean {
   if (['loopback', 'linklocal', 'uniquelocal'].includes(part)) return true

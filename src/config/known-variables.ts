@@ -1,4 +1,5 @@
 import {
+  basemaps,
   count,
   databaseAddress,
   days,
@@ -9,6 +10,7 @@ import {
   oneOf,
   path,
   rate,
+  targets,
   text,
   webAddress,
   whole,
@@ -217,6 +219,11 @@ export const variables = {
     100,
   ),
 
+  mapBasemaps: basemaps(
+    'CARTAGE_MAP_BASEMAPS',
+    'raster tiles that maps may use, as `ADDRESS ATTRIBUTION`, several separated by `;`',
+  ),
+
   rateLimitKeys: rate('CARTAGE_RATE_LIMIT_KEYS', 'requests of one user to the API-key endpoints'),
   rateLimitJobs: rate('CARTAGE_RATE_LIMIT_JOBS', 'requests of one user that create, change or cancel jobs'),
   rateLimitJobsRead: rate('CARTAGE_RATE_LIMIT_JOBS_READ', 'requests of one user that read jobs'),
@@ -333,6 +340,11 @@ export const variables = {
     'CARTAGE_IMPORT_URLS',
     'off',
     'whether the service fetches files from addresses that users name',
+  ),
+  webhooks: targets(
+    'CARTAGE_WEBHOOKS',
+    'off',
+    'which addresses webhooks may reach: `public` for public addresses on ports 80 and 443, hosts with a port where it is another, which may be private, or both in a comma list; off: none',
   ),
   importMaxBytes: whole(
     'CARTAGE_IMPORT_MAX_BYTES',

@@ -5,6 +5,7 @@ import type { CheckStatus, HostVerdict, ReadinessStatus, ReplicationRole } from 
 import type { JobStatus, StepStatus } from './job-status.ts'
 import type { KeyType } from './key-names.ts'
 import type { DatasetMode, DatasetPrivacy, Privacy } from './table-names.ts'
+import type { Notify } from './webhooks.ts'
 
 /** The documents of the HTTP API, as they are on the wire. */
 
@@ -48,9 +49,14 @@ export type JobQuery =
   | string
   | readonly (string | NewItem)[]
   | Readonly<{ query: readonly (string | NewItem)[]; onsuccess?: string; onerror?: string }>
-export type NewItem = Readonly<{ query: string; onsuccess?: string; onerror?: string; timeout?: number }>
+type ClassicItem = Readonly<{ query: string; onsuccess?: string; onerror?: string; timeout?: number }>
+/** `params`: values of `$1`, `$2`, ..., only at the addresses of version 4. */
+export type NewItem = ClassicItem & Readonly<{ params?: readonly unknown[] }>
 
-export type ItemDocument = NewItem &
+/** Failures that another attempt may mend: attempts, the first included, and seconds before the second one, then doubled. */
+export type JobRetry = Readonly<{ attempts: number; backoff_s?: number }>
+
+export type ItemDocument = ClassicItem &
   Readonly<{
     status: StepStatus
     fallback_status?: StepStatus
@@ -61,14 +67,16 @@ export type ItemDocument = NewItem &
     fallback_failed_reason?: string
   }>
 
-export type JobDocument = Readonly<{
+/** At the addresses of version 4. `rows`: of PostgreSQL's command tag. */
+export type FullItemDocument = ItemDocument & Readonly<{ params?: readonly unknown[]; rows?: number }>
+
+export type JobDocument = DocumentOfJob<ItemDocument>
+
+type DocumentOfJob<Item> = Readonly<{
   job_id: string
   user: string
   status: JobStatus
-  query:
-    | string
-    | readonly ItemDocument[]
-    | Readonly<{ query: readonly ItemDocument[]; onsuccess?: string; onerror?: string }>
+  query: string | readonly Item[] | Readonly<{ query: readonly Item[]; onsuccess?: string; onerror?: string }>
   created_at: string
   updated_at: string
   failed_reason?: string
@@ -83,25 +91,115 @@ export type JobOptions = Readonly<{
   labels?: readonly string[] | undefined
   /** Limit for each statement without one of its own, in milliseconds. */
   timeout?: number | undefined
+  /** Values of `$1`, `$2`, ... in a query that is one statement. */
+  params?: readonly unknown[] | undefined
+  /** An ISO time with its zone: the job waits until then. */
+  not_before?: string | undefined
+  retry?: JobRetry | undefined
+  /** Whom to tell of its end. */
+  notify?: readonly Notify[] | undefined
 }>
 
 /** A job at the addresses of version 4: the classic document, and beside it what people want to know. */
-export type FullJobDocument = JobDocument &
+export type FullJobDocument = DocumentOfJob<FullItemDocument> &
   Readonly<{
     name?: string
     labels?: readonly string[]
+    /** The schedule that made it. */
+    schedule?: string
     /** Of a job that is one statement; other statements have their own. */
     timeout?: number
+    params?: readonly unknown[]
+    rows?: number
+    /** When it may run: as it was sent, or after a failure when it is tried again. */
+    not_before?: string
+    retry?: JobRetry
+    /** Since it was first begun. */
+    attempts?: number
     started_at?: string
     ended_at?: string
     duration_ms?: number
     /** While pending: unfinished jobs of the user before it, and whether it waits for a slot of the database host. */
     position?: Readonly<{ ahead: number; is_host_busy: boolean }>
+    progress?: JobProgressDocument
   }>
+
+/** How far a running job is. What PostgreSQL does not tell is absent. */
+export type JobProgressDocument = Readonly<{
+  /** The item that runs, from 1, and how many there are. */
+  item: number
+  items: number
+  /** Of CREATE INDEX, COPY, VACUUM, ANALYZE and CLUSTER, and how much of the phase is done. */
+  phase?: string
+  percent?: number
+  /** A lock. `sessions`: those of the account itself that hold it up; empty if others do. */
+  waits_for?: Readonly<{
+    lock: string
+    sessions: readonly Readonly<{ pid: number; state: string | null; query: string; since: string }>[]
+  }>
+  /** The median of the last five runs of the same statement, less the time it has run. */
+  eta_ms?: number
+}>
+
+/** What a schedule is made of. */
+export type NewSchedule = Readonly<{
+  /** Five fields, or a word such as `@daily`. */
+  cron: string
+  /** Of the IANA list; UTC unless told. */
+  timezone?: string | undefined
+  query: JobQuery
+  params?: readonly unknown[] | undefined
+  onsuccess?: string | undefined
+  onerror?: string | undefined
+  labels?: readonly string[] | undefined
+  timeout?: number | undefined
+  retry?: JobRetry | undefined
+  enabled?: boolean | undefined
+  overlap?: 'skip' | 'queue' | undefined
+  catch_up?: 'none' | 'last' | undefined
+}>
+
+export type ScheduleDocument = Readonly<{
+  name: string
+  cron: string
+  timezone: string
+  query: JobQuery
+  params?: readonly unknown[]
+  labels?: readonly string[]
+  timeout?: number
+  retry?: JobRetry
+  enabled: boolean
+  overlap: 'skip' | 'queue'
+  catch_up: 'none' | 'last'
+  /** null: it is disabled. */
+  next_run_at: string | null
+  disabled_reason?: string
+  last_job: string | null
+  last_status: JobStatus | null
+  runs_ok: number
+  runs_failed: number
+  created_at: string
+  updated_at: string
+}>
+
+export type ScheduleList = Readonly<{ schedules: readonly ScheduleDocument[]; limit: number }>
+
+/** A due time with its job, or with the reason why it has none. */
+export type ScheduleRunDocument = Readonly<{
+  due_at: string
+  job_id?: string
+  status?: JobStatus
+  manual?: boolean
+  skipped?: 'overlap' | 'missed' | 'queue-full'
+}>
+
+export type ScheduleRuns = Readonly<{ runs: readonly ScheduleRunDocument[] }>
 
 export type JobFilter = Readonly<{
   status?: JobStatus | undefined
   label?: string | undefined
+  /** The name of the schedule that made them. */
+  schedule?: string | undefined
   /** Created then or later, and before: ISO times. */
   since?: string | undefined
   until?: string | undefined
@@ -310,7 +408,53 @@ export type NamedMapTemplate = Readonly<{
   auth?: Readonly<Record<string, unknown>>
   placeholders?: Readonly<Record<string, unknown>>
   layergroup: Readonly<Record<string, unknown>>
+  /** See `NamedMapView`. */
   view?: Readonly<Record<string, unknown>> | null
+}>
+
+/** What the page of a named map shows, and where it begins. */
+export type NamedMapView = Readonly<{
+  title?: string
+  description?: string
+  /** Layers of a MapLibre style. `source`: the id of a layer of the map. */
+  style?: readonly Readonly<Record<string, unknown>>[]
+  /** `world`, `none` or an address that the operator allows. */
+  basemap?: string
+  /** Columns by layer of the map. */
+  popup?: Readonly<Record<string, readonly string[]>>
+  legend?: readonly MapLegendSection[]
+  zoom?: number
+  center?: Readonly<{ lng: number; lat: number }>
+  bounds?: Readonly<{ west: number; south: number; east: number; north: number }>
+  preview_layers?: unknown
+}>
+
+export type MapLegendSection = Readonly<{
+  title?: string | undefined
+  items: readonly Readonly<{ label: string; color: string; shape?: 'point' | 'line' | 'area' }>[]
+}>
+
+/** The MapLibre style of a named map. */
+export type StyleDocument = Readonly<{
+  version: 8
+  name: string
+  /** `cartage`: see `MapPageMetadata`. */
+  metadata: Readonly<Record<string, unknown>>
+  center: readonly number[]
+  zoom: number
+  sources: Readonly<Record<string, unknown>>
+  layers: readonly Readonly<Record<string, unknown>>[]
+}>
+
+/** What a page shows beside the map. */
+export type MapPageMetadata = Readonly<{
+  title: string
+  description: string
+  basemap: 'world' | 'none' | 'tiles'
+  popup: Readonly<Record<string, readonly string[]>>
+  legend: readonly MapLegendSection[]
+  /** West, south, east, north. */
+  bounds?: readonly number[]
 }>
 
 /** `runs_as`: the name of the key that made it. */
@@ -372,8 +516,21 @@ export type ImportDocument = Readonly<{
   rejected?: readonly RejectedRow[]
   /** With `rejects=all`. */
   rejected_sections?: readonly RejectedSection[]
+  /** With `preview`: what would be made. */
+  preview?: readonly ImportPreview[]
   /** In a final state. */
   success?: boolean
+}>
+
+/** A table that an import would make, or add to. */
+export type ImportPreview = Readonly<{
+  table: string
+  /** Of the file; null if it has none. */
+  layer: string | null
+  rows: number
+  columns: readonly Readonly<{ name: string; type: string }>[]
+  /** The first ones, of the first 50 columns, as text cut at 100 characters. */
+  first_rows: readonly (readonly (string | null)[])[]
 }>
 
 /** A new link. Its address is told only once. */

@@ -79,6 +79,8 @@ export const errorCodes = [
   'upload-version',
   'upload-checksum-wrong',
   'upload-outcome-unknown',
+  'upload-not-loaded',
+  'upload-stored',
   'upload-elsewhere',
   // links
   'export-not-found',
@@ -93,6 +95,12 @@ export const errorCodes = [
   'body-incomplete',
   'client-idle',
   'too-many-copies',
+  'too-many-followers',
+  'schedule-invalid',
+  'schedule-not-found',
+  'schedule-running',
+  'schedule-taken',
+  'too-many-schedules',
   'copy-outcome-unknown',
   // the SQL endpoint
   'statement-outcome-unknown',
@@ -112,6 +120,18 @@ export const errorCodes = [
   'dataview-invalid',
   'template-forbidden',
   'too-many-templates',
+  // saved queries
+  'query-invalid',
+  'query-value-invalid',
+  'query-not-found',
+  'too-many-queries',
+  'styles-busy',
+  // webhooks
+  'webhook-invalid',
+  'webhooks-disabled',
+  'webhook-not-found',
+  'delivery-not-found',
+  'too-many-webhooks',
   // tiles
   'tiles-busy',
   'tile-too-large',

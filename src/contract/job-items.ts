@@ -1,4 +1,4 @@
-import type { ItemDocument, JobDocument, JobQuery, NewItem } from './documents.ts'
+import type { FullItemDocument, FullJobDocument, JobDocument, JobQuery, NewItem } from './documents.ts'
 import type { JobStatus } from './job-status.ts'
 import { maxJobCharacters } from './limits.ts'
 
@@ -6,22 +6,44 @@ import { maxJobCharacters } from './limits.ts'
 export type JobParts = Readonly<{ items: readonly JobItem[]; onsuccess?: string; onerror?: string }>
 
 /** The only item of a job that is one statement has the status of the job. */
-export type JobItem = Omit<ItemDocument, 'status'> & Readonly<{ status: ItemDocument['status'] | JobStatus }>
+export type JobItem = Omit<FullItemDocument, 'status'> &
+  Readonly<{ status: FullItemDocument['status'] | JobStatus }>
 
-export function partsOf(job: JobDocument): JobParts {
+export function partsOf(job: JobDocument | FullJobDocument): JobParts {
   const { query, status, failed_reason } = job
-  if (typeof query === 'string')
-    return { items: [{ query, status, ...(failed_reason && { failed_reason }) }] }
+  if (typeof query === 'string') {
+    return { items: [{ query, status, ...ownOf(job), ...(failed_reason && { failed_reason }) }] }
+  }
   if (!('query' in query)) return { items: query }
   const { onsuccess, onerror } = query
   return { items: query.query, ...(onsuccess && { onsuccess }), ...(onerror && { onerror }) }
 }
 
-/** The addresses for a job: the classic ones, which older services have as well, unless it is too long for them. */
+/** What a job that is one statement says itself. */
+function ownOf(job: JobDocument | FullJobDocument) {
+  const { params, rows, started_at, ended_at } = job as FullJobDocument
+  return {
+    ...(params && { params }),
+    ...(rows !== undefined && { rows }),
+    ...(started_at && { started_at }),
+    ...(ended_at && { ended_at }),
+  }
+}
+
+/**
+ * The addresses for a job: the classic ones, which older services have as well, unless it is too long for them or has
+ * parameters.
+ */
 export const jobAddresses = (query: JobQuery) =>
-  charactersOf(query) > maxJobCharacters
+  charactersOf(query) > maxJobCharacters || hasParams(query)
     ? ({ create: 'createJobByV4', update: 'updateJobByV4' } as const)
     : ({ create: 'createJob', update: 'updateJob' } as const)
+
+function hasParams(query: JobQuery): boolean {
+  if (typeof query === 'string') return false
+  const items = 'query' in query ? query.query : query
+  return items.some((item) => typeof item === 'object' && item.params !== undefined)
+}
 
 export const charactersOf = (query: JobQuery) => JSON.stringify({ query }).length
 

@@ -14,6 +14,11 @@ export const jobLabelRule =
   'a word of 1 to 63 letters, digits, dots, hyphens, underscores, slashes, colons or equals signs'
 export const maxJobsPerPage = 100
 
+/** Of a job that is tried again: attempts, the first included, and seconds before the second one. */
+export const maxJobAttempts = 10
+export const defaultBackoffSeconds = 10
+export const maxBackoffSeconds = 3_600
+
 /** A longer wait for the end of a job ends after this. */
 export const longestWaitSeconds = 60
 

@@ -7,7 +7,7 @@ import { runAs } from '../statements/run-as.ts'
 import type { StatementRun } from '../statements/statement-run.ts'
 import { clearPages } from './clear-pages.ts'
 import { type Copies, copyOptions } from './copies.ts'
-import { CopyRun } from './copy-run.ts'
+import { CopyRun, type LoadRecord } from './copy-run.ts'
 import { checkLoad, type Loaded, type LoadInput, loadRows } from './load/load.ts'
 import type { LoadOptions } from './load/load-options.ts'
 import type { QuotaShare } from './quota-ledger.ts'
@@ -15,7 +15,12 @@ import type { Upload } from './upload.ts'
 import { UploadPump } from './upload-pump.ts'
 
 /** Without options a plain COPY; see LoadOptions. */
-export type Load = Readonly<{ statement: CopyStatement; upload: Upload; options: LoadOptions }>
+export type Load = Readonly<{
+  statement: CopyStatement
+  upload: Upload
+  options: LoadOptions
+  record?: LoadRecord<Loaded> | undefined
+}>
 
 /**
  * Stores an upload with COPY ... FROM STDIN as the key's own role: all of it or nothing, including the table that its
@@ -24,7 +29,7 @@ export type Load = Readonly<{ statement: CopyStatement; upload: Upload; options:
 export async function copyFrom(
   copies: Copies,
   principal: Principal,
-  { statement, upload, options }: Load,
+  { statement, upload, options, record }: Load,
 ): Promise<Loaded> {
   const load = options.skip || options.merge ? checkLoad(statement, options) : undefined
   const settings = copyOptions(copies, principal, statement, upload.gone)
@@ -32,7 +37,7 @@ export async function copyFrom(
     const share = await shareOfQuota(copies, principal, statement, run)
     let isStored = false
     try {
-      const input = { run, statement, upload, share, maxBytes: copies.maxBytes }
+      const input = { run, statement, upload, share, maxBytes: copies.maxBytes, record }
       const loaded = load ? await loadRows(input, load, options) : { rows: await store(input) }
       isStored = true
       return loaded
@@ -88,7 +93,7 @@ export async function userDataSize(
 
 const isOverQuota = (error: unknown) => error instanceof AppError && error.code === 'quota-exceeded'
 
-async function store({ run, statement, upload, share, maxBytes }: LoadInput): Promise<number> {
+async function store({ run, statement, upload, share, maxBytes, record }: LoadInput): Promise<number> {
   const copy = new CopyRun(run)
   const pump = new UploadPump(upload, maxBytes, {
     write: (chunk, sent) => {
@@ -99,14 +104,19 @@ async function store({ run, statement, upload, share, maxBytes }: LoadInput): Pr
     fail: (reason) => run.stop(reason),
   })
   try {
-    const rows = await copy.copy(statement, {
+    const handler = {
       feedCopy: () => pump.start(),
       copyDrained: () => pump.resume(),
       stopped: () => {
         pump.stop()
         run.wire.failCopy('the upload was stopped')
       },
-    })
+    }
+    const rows = await copy.copy(
+      statement,
+      handler,
+      record && { begun: record.begun, sent: (sent) => record.sent({ rows: sent }) },
+    )
     if (rows === 0) throw errors.noRowsCopied()
     return rows
   } catch (error) {

@@ -1,4 +1,6 @@
 import { type AppError, errors } from '../errors.ts'
+import { type Backend, findBackend } from '../postgres/end-backend.ts'
+import { adminTarget } from '../postgres/session-target.ts'
 import { sqlstate } from '../postgres/sqlstate.ts'
 import {
   cancelError,
@@ -24,6 +26,17 @@ export type Attempt = Readonly<{
   numbers: readonly number[]
 }>
 
+/** The transaction of a load, by which PostgreSQL tells later what became of it. */
+export type LoadTransaction = Backend & Readonly<{ xid: string }>
+
+/** Keeps a record of a load, so that its outcome is known after any crash. What it throws ends the load. */
+export type LoadRecord<Result> = Readonly<{
+  /** The transaction is begun, and nothing is sent yet. */
+  begun: (transaction: LoadTransaction) => Promise<void>
+  /** The rows are sent, and not committed yet. */
+  sent: (result: Result) => Promise<void>
+}>
+
 /** One COPY on one connection, from the statement to the server's final answer. */
 export class CopyRun {
   readonly run: StatementRun
@@ -46,11 +59,16 @@ export class CopyRun {
   async copy(
     { text, makesTable }: Pick<CopyStatement, 'text' | 'makesTable'>,
     handler: CopyHandler,
+    record?: LoadRecord<number>,
   ): Promise<number> {
-    this.#hasCommit = makesTable
+    this.#hasCommit = makesTable || record !== undefined
     try {
-      const rows = await this.#transfer(makesTable ? ['begin', text] : [text], handler)
-      if (makesTable && rows > 0) await this.#commit()
+      if (record) await this.#begin(record)
+      const rows = await this.#transfer(makesTable && !record ? ['begin', text] : [text], handler)
+      if (this.#hasCommit && rows > 0) {
+        await record?.sent(rows)
+        await this.#commit()
+      }
       return rows
     } finally {
       await this.run.release()
@@ -58,17 +76,34 @@ export class CopyRun {
   }
 
   /** Runs `work`, which sends COPYs with `attempt`, in one transaction, and commits it. */
-  async inTransaction<T>(work: () => Promise<T>): Promise<T> {
+  async inTransaction<T>(work: () => Promise<T>, record?: LoadRecord<T>): Promise<T> {
     this.#hasCommit = true
     try {
-      const begun = await this.attempt(['begin'], {})
-      if (begun.error) this.refuse(begun.error)
+      if (record) await this.#begin(record)
+      else {
+        const begun = await this.attempt(['begin'], {})
+        if (begun.error) this.refuse(begun.error)
+      }
       const result = await work()
+      await record?.sent(result)
       await this.#commit()
       return result
     } finally {
       await this.run.release()
     }
+  }
+
+  async #begin(record: Pick<LoadRecord<never>, 'begun'>): Promise<void> {
+    const begun = await this.attempt(['begin', 'select pg_catalog.pg_current_xact_id()'], {})
+    if (begun.error) this.refuse(begun.error)
+    const { session, databases } = this.run
+    const { hosts, admin } = databases
+    const backend = await admin.use(adminTarget(hosts, session.target.hostId), (administrator) =>
+      findBackend(administrator, session),
+    )
+    if (!backend) throw errors.databaseUnavailable()
+    await record.begun({ ...backend, xid: String(begun.numbers[0]) })
+    if (this.run.stopReason) throw this.run.stopReason
   }
 
   /** Sends texts of which only the last may be a COPY. An error of the server is returned, unless it ends the run. */

@@ -1,6 +1,7 @@
 import { holdName } from '../postgres/advisory-locks.ts'
 import { type Databases, tenantPools } from '../postgres/databases.ts'
 import { endBackends } from '../postgres/end-backend.ts'
+import { endingSilentCopies } from '../postgres/end-blockers.ts'
 import { type Migration, migrate } from '../postgres/migrate.ts'
 import { quoteIdentifier } from '../postgres/quote.ts'
 import { adminTarget } from '../postgres/session-target.ts'
@@ -49,7 +50,9 @@ export async function dropDatabase(databases: Databases, hostId: number, name: s
   await Promise.all(pools.map((each) => each.closeDatabase(hostId, name)))
   await databases.admin.use(adminTarget(databases.hosts, hostId), async (session) => {
     await holdName(session, name)
-    await session.query(`drop database if exists ${quoteIdentifier(name)} with (force)`)
+    await endingSilentCopies(databases, session, () =>
+      session.query(`drop database if exists ${quoteIdentifier(name)} with (force)`),
+    )
   })
 }
 

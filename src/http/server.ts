@@ -14,6 +14,7 @@ import { homeRoutes } from './home/routes.ts'
 import { importsRoutes } from './imports/routes.ts'
 import { jobsRoutes } from './jobs/routes.ts'
 import { keysRoutes } from './keys/routes.ts'
+import { mapPageRoutes } from './map-page/routes.ts'
 import { namedMapsRoutes } from './maps/named-routes.ts'
 import { mapsRoutes } from './maps/routes.ts'
 import { meRoutes } from './me/routes.ts'
@@ -34,13 +35,16 @@ import { oneAtATime } from './one-at-a-time.ts'
 import { OneWriteResponse } from './one-write-response.ts'
 import { describeApi } from './openapi/describe-api.ts'
 import { openapiRoutes } from './openapi/routes.ts'
+import { savedQueriesRoutes } from './queries/routes.ts'
 import { queryRoutes } from './query/routes.ts'
+import { schedulesRoutes } from './schedules/routes.ts'
 import type { Services } from './services.ts'
 import { sessionRoutes } from './sessions/routes.ts'
 import { tilesRoutes } from './tiles/routes.ts'
 import { tileSourceRoutes } from './tiles/source-routes.ts'
 import { UndrainedRequest } from './undrained-request.ts'
 import { uploadsRoutes } from './uploads/routes.ts'
+import { webhooksRoutes } from './webhooks/routes.ts'
 
 /** The path of a request: what every request passes, in this order, and then its route. */
 export async function buildServer(services: Services): Promise<FastifyInstance> {
@@ -82,9 +86,12 @@ async function accountRoutes(app: FastifyInstance, services: Services): Promise<
   requireRateGroups(app)
   await add(app, keysRoutes, services, '/api/v3')
   await add(app, jobsRoutes, services)
+  await add(app, schedulesRoutes, services)
+  await add(app, webhooksRoutes, services)
   await add(app, queryRoutes, services)
   await add(app, copyRoutes, services)
   await add(app, exportsRoutes, services)
+  await add(app, savedQueriesRoutes, services)
   await add(app, importsRoutes, services)
   await add(app, uploadsRoutes, services)
   await add(app, datasetsRoutes, services)
@@ -92,6 +99,7 @@ async function accountRoutes(app: FastifyInstance, services: Services): Promise<
   await add(app, tileSourceRoutes, services)
   await add(app, mapsRoutes, services)
   await add(app, namedMapsRoutes, services)
+  await add(app, mapPageRoutes, services)
 }
 
 type Routes = (app: FastifyInstance, services: Services) => Promise<void>

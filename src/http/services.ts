@@ -4,6 +4,7 @@ import type { Config } from '../config/config.ts'
 import type { Copies } from '../copy/copies.ts'
 import type { Installation } from '../hosts/installation.ts'
 import type { Imports } from '../imports/imports.ts'
+import type { JobFollowers } from '../jobs/follow/job-followers.ts'
 import type { JobQueue } from '../jobs/job-queue.ts'
 import type { JobWaiter } from '../jobs/job-waiter.ts'
 import type { PerUserMutex } from '../keys/per-user-mutex.ts'
@@ -13,9 +14,11 @@ import type { NamedMaps } from '../maps/named/named-maps.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import type { Databases } from '../postgres/databases.ts'
 import type { Queries } from '../query/answer-query.ts'
+import type { SavedQueries } from '../saved-queries/saved-queries.ts'
 import type { Secrets } from '../secrets.ts'
 import type { Sessions } from '../sessions/sessions.ts'
 import type { Tiles } from '../tiles/tiles.ts'
+import type { Webhooks } from '../webhooks/webhooks.ts'
 import type { WrongTokens } from './middleware/credential/wrong-tokens.ts'
 
 /** What the routes need. Each exists once per process. */
@@ -30,12 +33,15 @@ export type Services = Readonly<{
   copies: Copies
   imports: Imports
   queries: Queries
+  savedQueries: SavedQueries
   sessions: Sessions
   tiles: Tiles
   maps: Maps
   namedMaps: NamedMaps
   jobQueue: JobQueue
+  webhooks: Webhooks
   jobWaiter: JobWaiter
+  jobFollowers: JobFollowers
   /** Changes to the keys of one user run one after the other. */
   keysMutex: PerUserMutex
   /** Buffers wrong credentials for the audit record. */

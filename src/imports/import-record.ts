@@ -1,4 +1,4 @@
-import type { ImportWarnings, RejectedRow, RejectedSection } from '../contract/documents.ts'
+import type { ImportPreview, ImportWarnings, RejectedRow, RejectedSection } from '../contract/documents.ts'
 import type { CollisionStrategy, ImportPrivacy } from '../contract/import-names.ts'
 import type { ImportErrorCode } from './import-failure.ts'
 
@@ -30,6 +30,8 @@ export type ImportOptions = Readonly<{
   maxBadRows?: number | undefined
   /** All of them are listed, with their whole text. */
   listsAllRejects?: boolean | undefined
+  /** Nothing is stored: the document tells what would be. */
+  isPreview?: boolean | undefined
 }>
 
 export type ImportProgress = Readonly<{
@@ -50,6 +52,7 @@ export type ImportResult = Readonly<{
   rejected?:
     | Readonly<{ count: number; rows: readonly RejectedRow[]; sections?: readonly RejectedSection[] }>
     | undefined
+  preview?: readonly ImportPreview[] | undefined
 }>
 
 export const importPhases = ['pending', 'uploading', 'unpacking', 'importing'] as const

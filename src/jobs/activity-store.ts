@@ -71,7 +71,7 @@ async function readWaiting(control: Queryable, limit: number): Promise<readonly 
      from waiting q
      join cartage.users u on u.id = q.user_id
      cross join lateral (
-       select j.created_at from cartage.jobs j where j.user_id = q.user_id and j.status = 'pending'
+       select j.created_at from cartage.jobs j where j.user_id = q.user_id and j.status = 'pending' and j.not_before is null
        order by j.position limit 1
      ) oldest
      order by q.last_served`,

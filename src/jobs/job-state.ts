@@ -8,7 +8,7 @@ import { findStep, nextStep, runningStep, type Step } from './job-step.ts'
  *               claim                 its last step ended
  *    pending ----------> running ------------+-----------> done        every item is done
  *       |    <----------    |                +-----------> failed      an item failed
- *       |      requeue      |                '-----------> unknown     the outcome of an item is unknown
+ *       | requeue, retryLater                '-----------> unknown     the outcome of an item is unknown
  *       |                   |
  *       |      cancel       |
  *       '-------------------'----------------------------> cancelled
@@ -23,7 +23,7 @@ import { findStep, nextStep, runningStep, type Step } from './job-step.ts'
  *    pending ------------> running -----------------------------------------> done, failed, unknown
  *       |    <------------    |
  *       |     stepAborted,    |
- *       |     requeue; cancel of an item
+ *       |     requeue, retryLater; cancel of an item
  *       '-----------+---------'
  *                   '--> skipped      will never run: not reached, the other fallback applies, or cancelled
  *
@@ -31,7 +31,8 @@ import { findStep, nextStep, runningStep, type Step } from './job-step.ts'
  * runs after it is done, the job's after all are done; onerror runs after a failed item. The outcome of a fallback
  * changes nothing: if it fails, the job continues. After a failed item only its onerror and the job's run, after an
  * unknown one nothing. Items that were not reached, and their fallbacks, are skipped in the object form and stay pending
- * in the others.
+ * in the others. A failed item of a job with a retry rule may be tried again instead: it was rolled back, so retryLater
+ * puts the job back to wait, as if the item had not begun.
  */
 
 export type TransitionRefusal = {
@@ -58,14 +59,18 @@ export function createJob(definition: JobDefinition, id: string, user: string, a
 /** Replaces the query of a job that has not run yet. */
 export function replaceQuery(job: Job, definition: JobDefinition, at: Date): Transition {
   const isUntouched = job.status === 'pending' && job.items.every(({ status }) => status === 'pending')
+  if (isUntouched && job.retries)
+    return refusal('update-not-allowed', 'Job waits for another attempt, it cannot be updated')
   if (!isUntouched) return refusal('update-not-allowed', 'Job is not pending, it cannot be updated')
-  return { ok: true, job: { ...createJob(definition, job.id, job.user, at), createdAt: job.createdAt } }
+  const { createdAt, delayedUntil } = job
+  const replaced = { ...createJob(definition, job.id, job.user, at), createdAt }
+  return { ok: true, job: delayedUntil ? { ...replaced, delayedUntil } : replaced }
 }
 
 /** What `cartage.take_job` does to the row when a worker gets the job. */
 export function claim(job: Job, at: Date): Transition {
   if (job.status !== 'pending') return notAllowed('claim', job)
-  return { ok: true, job: { ...job, status: 'running', updatedAt: at } }
+  return { ok: true, job: { ...withoutDelay(job), status: 'running', updatedAt: at } }
 }
 
 /** Begins the next step. */
@@ -75,8 +80,9 @@ export function beginStep(job: Job, at: Date): Transition {
   return { ok: true, job: { ...withStep(job, step, { status: 'running', startedAt: at }), updatedAt: at } }
 }
 
-export function stepSucceeded(job: Job, at: Date): Transition {
-  return endStep(job, { status: 'done', endedAt: at }, at)
+/** `rows`: of the command tag of an item. */
+export function stepSucceeded(job: Job, at: Date, rows?: number): Transition {
+  return endStep(job, { status: 'done', endedAt: at, ...(rows !== undefined && { rows }) }, at)
 }
 
 export function stepFailed(job: Job, reason: string, at: Date, sqlstate?: string): Transition {
@@ -104,6 +110,14 @@ export function requeue(job: Job, at: Date): Transition {
   return { ok: true, job: { ...stopped, status: 'pending', updatedAt: at } }
 }
 
+/** The running item failed and was rolled back: the job waits, and then the item is begun again. */
+export function retryLater(job: Job, until: Date, at: Date): Transition {
+  const requeued = requeue(job, at)
+  if (!requeued.ok || runningStep(job)?.kind !== 'item') return notAllowed('step', job)
+  const retries = (job.retries ?? 0) + 1
+  return { ok: true, job: { ...requeued.job, retries, delayedUntil: until } }
+}
+
 /** The job cannot run any more, as its user or database is gone: each remaining step fails for that reason. */
 export function abandon(job: Job, reason: string, at: Date): Transition {
   if (isFinal(job.status)) return notAllowed('step', job)
@@ -120,7 +134,7 @@ export function cancel(job: Job, at: Date): Transition {
   if (isFinal(job.status)) return notAllowed('cancel', job)
   const items = job.items.map((item) => cancelledItem(item, job.form === 'object'))
   const skipped = isOpen(job.fallbackStatus) ? fallback(job, 'skipped') : {}
-  return { ok: true, job: { ...job, ...skipped, status: 'cancelled', items, updatedAt: at } }
+  return { ok: true, job: { ...withoutDelay(job), ...skipped, status: 'cancelled', items, updatedAt: at } }
 }
 
 function cancelledItem(item: Item, isObjectForm: boolean): Item {
@@ -143,6 +157,7 @@ type Ending = {
   readonly endedAt: Date
   readonly failedReason?: string
   readonly failedSqlstate?: string
+  readonly rows?: number
 }
 
 function endStep(job: Job, ending: Ending, at: Date): Transition {
@@ -185,7 +200,7 @@ function settled(job: Job, at: Date): Job {
   return { ...job, status, updatedAt: at }
 }
 
-type StepRecord = Pick<Item, 'status' | 'startedAt' | 'endedAt' | 'failedReason' | 'failedSqlstate'>
+type StepRecord = Pick<Item, 'status' | 'startedAt' | 'endedAt' | 'failedReason' | 'failedSqlstate' | 'rows'>
 
 function withStep(job: Job, step: Step, record: StepRecord): Job {
   const fallbackRecord = { fallbackStatus: record.status, ...reasonOf(record) }
@@ -203,6 +218,10 @@ function reasonOf({ failedReason }: StepRecord): FallbackRecord {
 
 function withoutTimes({ startedAt, endedAt, ...item }: Item): Item {
   return item
+}
+
+function withoutDelay({ delayedUntil, ...job }: Job): Job {
+  return job
 }
 
 /** The record of a fallback, if there is one. */

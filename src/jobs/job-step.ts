@@ -5,7 +5,7 @@ export type FallbackEvent = 'onsuccess' | 'onerror'
 
 /** What runs at one time. The statement of a fallback is still a template. */
 export type Step =
-  | { readonly kind: 'item'; readonly index: number; readonly statement: string; readonly timeoutMs?: number }
+  | ({ readonly kind: 'item'; readonly index: number } & Pick<Item, 'statement' | 'params' | 'timeoutMs'>)
   | {
       readonly kind: 'item-fallback'
       readonly index: number
@@ -39,7 +39,7 @@ export function findStep(job: Job, wanted: StepStatus): Step | undefined {
 /** The steps in order, up to the first one whose outcome decides the rest. */
 function* stepsSoFar(job: Job): Generator<readonly [Step, StepStatus | undefined]> {
   for (const [index, item] of job.items.entries()) {
-    yield [{ kind: 'item', index, statement: item.statement, ...timeoutOf(item) }, item.status]
+    yield [{ kind: 'item', index, ...sentOf(item) }, item.status]
     if (item.status !== 'done' && item.status !== 'failed') return
     const event = item.status === 'done' ? 'onsuccess' : 'onerror'
     const statement = item[event]
@@ -52,6 +52,6 @@ function* stepsSoFar(job: Job): Generator<readonly [Step, StepStatus | undefined
   if (statement !== undefined) yield [{ kind: 'job-fallback', event, statement }, job.fallbackStatus]
 }
 
-function timeoutOf({ timeoutMs }: Item): { timeoutMs?: number } {
-  return timeoutMs === undefined ? {} : { timeoutMs }
+function sentOf({ statement, params, timeoutMs }: Item): Pick<Item, 'statement' | 'params' | 'timeoutMs'> {
+  return { statement, ...(params && { params }), ...(timeoutMs !== undefined && { timeoutMs }) }
 }

@@ -37,6 +37,8 @@ export type JobRow = Readonly<{
   flight_backend_start: string | null
   created_at: Date | string
   updated_at: Date | string
+  /** Of a pending job that waits for its time; a claimed one has none. */
+  not_before?: Date | null
 }>
 
 /**
@@ -83,12 +85,21 @@ export async function findJob(
   account: Account,
   id: string,
 ): Promise<Job | undefined> {
+  return (await findStoredJob(control, account, id))?.job
+}
+
+/** The same with its internal state, such as the statement in flight. */
+export async function findStoredJob(
+  control: Pick<Pool, 'query'>,
+  account: Account,
+  id: string,
+): Promise<StoredJob | undefined> {
   const { rows } = await control.query<Omit<JobRow, 'username'>>({
     name: 'find-job',
     text: `${selectJobs} where user_id = $1 and id = $2`,
     values: [account.userId, id],
   })
-  return rows[0] && readJob({ ...rows[0], username: account.username })
+  return rows[0] && readStoredJob({ ...rows[0], username: account.username })
 }
 
 /** The job submitted with an idempotency key, and the hash of that request. */
@@ -128,7 +139,7 @@ export async function replaceDefinition(
   return rows[0]!.updated_at
 }
 
-const selectJobs = `select user_id, id, status, definition, progress, claim, revision, created_at, updated_at,
+const selectJobs = `select user_id, id, status, definition, progress, claim, revision, created_at, updated_at, not_before,
   flight_xid, flight_pid, flight_backend_start::text from cartage.jobs`
 
 export function readStoredJob(row: JobRow): StoredJob {
@@ -145,11 +156,12 @@ export function readStoredJob(row: JobRow): StoredJob {
 }
 
 /** The progress of a job: everything that its definition does not contain. */
-type Progress = Partial<Pick<Job, 'failedReason' | 'failedSqlstate'>> &
+type Progress = Partial<Pick<Job, 'failedReason' | 'failedSqlstate' | 'retries'>> &
   FallbackRecord & {
     readonly items: readonly (Omit<StepRecord, StepTime> & Partial<Record<StepTime, string>>)[]
   }
-type StepRecord = Pick<Item, 'status' | 'failedReason' | 'failedSqlstate' | StepTime> & FallbackRecord
+type StepRecord = Pick<Item, 'status' | 'failedReason' | 'failedSqlstate' | 'rows' | StepTime> &
+  FallbackRecord
 type StepTime = 'startedAt' | 'endedAt'
 
 /** For JSON, which leaves out undefined members and turns dates into text. */
@@ -159,8 +171,9 @@ export function progressOf(job: Job) {
     status: item.status,
     startedAt: item.startedAt,
     endedAt: item.endedAt,
+    rows: item.rows,
   }))
-  return { ...outcomeOf(job), items }
+  return { ...outcomeOf(job), retries: job.retries, items }
 }
 
 function outcomeOf({
@@ -181,6 +194,7 @@ export function readJob(row: JobRow): Job {
     items: untouched.items.map((item, index) => ({ ...item, ...readRecord(items[index]) })),
     status: row.status,
     updatedAt: new Date(row.updated_at),
+    ...(row.not_before && { delayedUntil: row.not_before }),
   }
   // Up to 0.1.0 a job could be claimed with a transaction begun before; such a row may be left by a worker that was killed.
   const isHandedOver = row.flight_pid !== null && !runningStep(job)

@@ -11,6 +11,8 @@ export type Fallbacks = {
 
 export type ItemDefinition = Fallbacks & {
   readonly statement: string
+  /** The JSON text of each bind parameter, as it was sent. */
+  readonly params?: readonly string[]
   readonly timeoutMs?: number
 }
 
@@ -18,11 +20,29 @@ export type ItemDefinition = Fallbacks & {
 export type JobTags = {
   readonly name?: string
   readonly labels?: readonly string[]
+  /** The schedule that made it. */
+  readonly schedule?: string
+}
+
+/** When to try again after a failure that another attempt may mend. */
+export type RetryRule = {
+  /** The first included. */
+  readonly attempts: number
+  /** Before the second attempt; it doubles with each further one. */
+  readonly backoffMs: number
+}
+
+/** When a job may run. */
+export type JobTiming = {
+  /** An ISO time. */
+  readonly notBefore?: string
+  readonly retry?: RetryRule
 }
 
 /** What the client asked for. */
 export type JobDefinition = Fallbacks &
-  JobTags & {
+  JobTags &
+  JobTiming & {
     readonly form: JobForm
     readonly items: readonly ItemDefinition[]
     /** A file that becomes a table: see src/imports. Its one item has no statement. */
@@ -43,10 +63,13 @@ export type Item = ItemDefinition &
     readonly failedReason?: string
     /** If PostgreSQL gave the reason. */
     readonly failedSqlstate?: string
+    /** Of PostgreSQL's command tag; absent if it has none, or if its answer was lost. */
+    readonly rows?: number
   }
 
 export type Job = Fallbacks &
   JobTags &
+  JobTiming &
   FallbackRecord & {
     readonly id: string
     readonly user: string
@@ -56,6 +79,10 @@ export type Job = Fallbacks &
     readonly items: readonly Item[]
     readonly failedReason?: string
     readonly failedSqlstate?: string
+    /** How often a failed item was tried again. */
+    readonly retries?: number
+    /** It is pending, and waits for this time outside of the queue. */
+    readonly delayedUntil?: Date
     readonly createdAt: Date
     readonly updatedAt: Date
   }

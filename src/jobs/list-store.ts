@@ -11,6 +11,8 @@ type Control = Pick<Pool, 'query'>
 export type JobFilter = Readonly<{
   status?: JobStatus | undefined
   label?: string | undefined
+  /** The name of the schedule that made them. */
+  schedule?: string | undefined
   /** By the time of creation. */
   since?: Date | undefined
   until?: Date | undefined
@@ -39,10 +41,16 @@ export async function listJobs(
   perPage: number,
   after?: ListPlace,
 ): Promise<JobPage> {
-  const { status, label, since, until, text } = filter
+  const { status, label, schedule, since, until, text } = filter
   const looked = text === undefined ? perPage : Math.max(perPage, mostSearched)
   const { rows } = await control.query<ListedRow>({
-    text: label === undefined ? listText(finishedOfEachStatus) : listText(finishedWithLabel),
+    text: listText(
+      schedule !== undefined
+        ? finishedOfSchedule
+        : label === undefined
+          ? finishedOfEachStatus
+          : finishedWithLabel,
+    ),
     values: [
       account.userId,
       (status ? [status] : jobStatuses).filter(isFinal),
@@ -55,6 +63,7 @@ export async function listJobs(
       label ?? null,
       looked + 1,
       perPage,
+      schedule ?? null,
     ],
   })
   const found = rows.flatMap((row) => (row.definition ? [{ ...row, definition: row.definition }] : []))
@@ -92,9 +101,22 @@ const finishedOfEachStatus = `select f.* from unnest($2::text[]) s (status), lat
 const finishedWithLabel = `${ownJobs} and finished_at is not null and status = any ($2) and id = any (array(
   select id from cartage.jobs where user_id = $1 and definition -> 'labels' is not null and ${hasLabel})) ${newestFirst}`
 
-const unfinished = (status: 'pending' | 'running') =>
-  `${ownJobs} and status = '${status}' and ($3::text is null or $3 = '${status}')
-    and ($9::text is null or definition -> 'labels' is not null and ${hasLabel})`
+const isOfSchedule = `($12::text is null or definition ->> 'schedule' = $12)`
+
+/** They have an index of their own. */
+const finishedOfSchedule = `${ownJobs} and finished_at is not null and status = any ($2)
+  and definition ->> 'schedule' = $12 and ($9::text is null or ${hasLabel}) ${newestFirst}`
+
+/** Each state of waiting has an index of its own. */
+const unfinishedStates = {
+  pending: "status = 'pending' and not_before is null",
+  delayed: "status = 'pending' and not_before is not null",
+  running: "status = 'running'",
+} as const
+
+const unfinished = (state: keyof typeof unfinishedStates) =>
+  `${ownJobs} and ${unfinishedStates[state]} and ($3::text is null or status = $3)
+    and ($9::text is null or definition -> 'labels' is not null and ${hasLabel}) and ${isOfSchedule}`
 
 /** Up to 0.1.0 the row of an import did not say so. */
 const isShown = `definition -> 'isImport' is null and ($8::text is null or exists (
@@ -107,7 +129,8 @@ const isShown = `definition -> 'isImport' is null and ($8::text is null or exist
 function listText(finished: string): string {
   return `
     with candidates as materialized (
-      select * from ((${finished}) union all (${unfinished('pending')}) union all (${unfinished('running')})) found ${newestFirst}
+      select * from ((${finished}) union all (${unfinished('pending')})
+        union all (${unfinished('delayed')}) union all (${unfinished('running')})) found ${newestFirst}
     ), sized as (
       select *, sum(pg_column_size(definition)) over (order by created_at desc, id desc) as stored from candidates
     ), searched as (
@@ -122,7 +145,7 @@ function listText(finished: string): string {
       where place < $10 and (coalesce(shown, 0) <= $11 and coalesce(bytes, 0) <= ${maxPageBytes} or shown = 1)
     )
     select user_id, id, status, case when is_shown then definition end as definition, progress, claim, revision,
-      created_at, updated_at, flight_xid, flight_pid, flight_backend_start::text,
+      created_at, updated_at, not_before, flight_xid, flight_pid, flight_backend_start::text,
       (extract(epoch from created_at) * 1000000)::bigint::text as created_micros, place < candidates as is_followed
     from page where is_shown or place = last order by place`
 }
@@ -142,12 +165,18 @@ export async function queuePlaceOf(
   { userId }: Account,
   id: string,
 ): Promise<QueuePlace | undefined> {
-  const { rows } = await control.query<{ pending_ahead: number; running: number; on_host: number }>({
+  const { rows } = await control.query<{
+    pending_ahead: number
+    running: number
+    on_host: number
+    is_delayed: boolean
+  }>({
     name: 'queue-place-of',
     text: `select
         (select count(*)::integer from cartage.jobs o
-          where o.user_id = j.user_id and o.status = 'pending' and not o.is_import and o.position < j.position) as pending_ahead,
-        q.running,
+          where o.user_id = j.user_id and o.status = 'pending' and o.not_before is null and not o.is_import
+            and (j.not_before is not null or o.position < j.position)) as pending_ahead,
+        q.running, j.not_before is not null as is_delayed,
         (select count(*)::integer from cartage.jobs r where r.status = 'running' and not r.is_import and r.host_id = j.host_id) as on_host
       from cartage.jobs j join cartage.job_queues q on q.user_id = j.user_id and not q.is_import
       where j.user_id = $1 and j.id = $2 and j.status = 'pending'`,
@@ -155,6 +184,6 @@ export async function queuePlaceOf(
   })
   const [found] = rows
   if (!found) return undefined
-  const isNext = found.pending_ahead + found.running < jobsPerUser
+  const isNext = !found.is_delayed && found.pending_ahead + found.running < jobsPerUser
   return { ahead: found.pending_ahead + found.running, isHostBusy: isNext && found.on_host >= jobsPerHost }
 }

@@ -85,6 +85,7 @@ function recordOf(job: NewJob) {
     definition,
     idempotency_key: idempotencyKey,
     request_hash: requestHash?.toString('hex'),
+    not_before: definition.notBefore,
   }
 }
 
@@ -150,6 +151,18 @@ export async function releaseClaims(control: Control, claims: readonly ClaimedJo
 /** Notifies the workers of a new job. */
 export async function announceJobs(control: Control): Promise<void> {
   await control.query(`select cartage.tell('${queueChannel}', '')`)
+}
+
+/** By `cartage.queue_due_jobs`. */
+export const mostDueAtOnce = 200
+
+/** Queues jobs whose time has come; how many. */
+export async function queueDueJobs(control: Control): Promise<number> {
+  const { rows } = await control.query<{ count: number }>({
+    name: 'queue-due-jobs',
+    text: 'select cartage.queue_due_jobs() as count',
+  })
+  return rows[0]!.count
 }
 
 /** Removes some jobs past their retention; true: there may be more. A small step blocks no one for long. */

@@ -16,15 +16,20 @@ export type JobsContext = Readonly<{ databases: Databases; config: Config; jobQu
 
 export type SubmittedJob = Readonly<{ job: Job; isReplay: boolean }>
 
-/** Queues a job. With an idempotency key, a repeated request returns the same job. */
+/**
+ * Queues a job. With an idempotency key, a repeated request returns the same job. `note` is called with the id of a new job before
+ * the job is written, and may be called for one that then is not.
+ */
 export async function submitJob(
   { databases, config, jobQueue }: JobsContext,
   account: Account,
   definition: JobDefinition,
   idempotencyKey?: string,
+  note: (id: string) => Promise<void> = async () => undefined,
 ): Promise<SubmittedJob> {
   const newJob = { id: randomUUID(), account, definition, idempotencyKey: null, requestHash: null }
   if (idempotencyKey === undefined) {
+    await note(newJob.id)
     const queuedAt = isLong(definition)
       ? (await enqueueJobs(databases.control, config, [newJob])).queued[0]!
       : await jobQueue.add(newJob)
@@ -34,6 +39,7 @@ export async function submitJob(
   return inTransaction(databases.control, async (tx) => {
     const earlier = await findEarlier(tx, account, request)
     if (earlier) return { job: earlier, isReplay: true }
+    await note(newJob.id)
     const keyed = { ...newJob, idempotencyKey, requestHash: request.hash }
     const { queued } = await enqueueJobs(tx, config, [keyed])
     return { job: created(config, keyed, queued[0] ?? null), isReplay: false }
@@ -41,8 +47,7 @@ export async function submitJob(
 }
 
 /** Written alone: jobs that share a commit are one message. */
-const isLong = ({ items }: JobDefinition) =>
-  items.reduce((characters, { statement }) => characters + statement.length, 0) > maxJobCharacters
+const isLong = (definition: JobDefinition) => JSON.stringify(definition).length > maxJobCharacters
 
 function created({ jobQueueLimit }: Config, { id, account, definition }: NewJob, at: Date | null): Job {
   if (!at) throw errors.jobQueueFull(jobQueueLimit)

@@ -22,6 +22,8 @@ export type JobWrite = Readonly<{
   epoch: string | null
   /** The worker gives the job up. If it is still running, any worker may take it over. */
   isReleased: boolean
+  /** The job is pending, and waits this long before it is in the queue. */
+  delayMs?: number
 }>
 
 /** `not ours`: the job was reassigned, or has ended. `other epoch`: the server has crashed since this was learnt. */
@@ -66,7 +68,7 @@ type WrittenRecord = ClaimsRecord &
 
 /** As `cartage.write_jobs` reads it. */
 function recordOf(
-  { from, writeId, job, flight, losses, restarts, epoch, isReleased }: JobWrite,
+  { from, writeId, job, flight, losses, restarts, epoch, isReleased, delayMs }: JobWrite,
   index: number,
 ) {
   return {
@@ -86,6 +88,8 @@ function recordOf(
     backend_start: flight?.backendStart,
     losses,
     restarts,
+    was_delayed: from.job.delayedUntil !== undefined,
+    delay_ms: delayMs,
   }
 }
 

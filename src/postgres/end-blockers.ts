@@ -15,17 +15,53 @@ export async function endingBlockers<T>(
   session: Session,
   work: () => Promise<T>,
 ): Promise<T> {
-  const { admin, hosts } = databases
+  return watching(databases, session, patienceMs, (other) => endBlockers(databases, other, session), work)
+}
+
+/**
+ * Runs a DROP DATABASE on an administrator's session, and ends tenants' uploads that block it. Every session of the
+ * server must react before PostgreSQL drops a database, and one that waits for the rest of a COPY does so only when the
+ * next row is complete. An upload that completes rows goes on.
+ */
+export async function endingSilentCopies<T>(
+  databases: Databases,
+  session: Session,
+  work: () => Promise<T>,
+): Promise<T> {
+  let former = new Map<number, string>()
+  const endSilent = async (other: Session) => {
+    const values = [session.processId, tenantRolePattern(databases.namespace)]
+    const { rows } = await other.query<{ pid: number; stored: string }>(waitingCopies, values)
+    const silent = rows.filter(({ pid, stored }) => former.get(pid) === stored).map(({ pid }) => pid)
+    former = new Map(rows.map(({ pid, stored }) => [pid, stored]))
+    if (silent.length > 0)
+      await endBackends(other, 'usename ~ $1 and wait_event = $2 and pid = any ($3)', [
+        values[1],
+        'ClientRead',
+        silent,
+      ])
+  }
+  return watching(databases, session, silenceMs, endSilent, work)
+}
+
+/** Runs `work` on `session`, and `look` now and then on another one while it lasts. */
+async function watching<T>(
+  { admin, hosts }: Databases,
+  session: Session,
+  everyMs: number,
+  look: (other: Session) => Promise<void>,
+  work: () => Promise<T>,
+): Promise<T> {
   let isOver = false
-  let looking: Promise<unknown> = Promise.resolve()
-  const look = () =>
+  let looking: Promise<void> = Promise.resolve()
+  const lookOnce = () =>
     admin.use(adminTarget(hosts, session.target.hostId), async (other) => {
       // After the wait for this connection, the session may have another user, who may well wait for a lock.
       if (isOver) return
-      looking = endBlockers(databases, other, session)
+      looking = look(other)
       await looking
     })
-  const timer = setInterval(() => look().catch(() => undefined), patienceMs)
+  const timer = setInterval(() => lookOnce().catch(() => undefined), everyMs)
   try {
     return await work()
   } finally {
@@ -52,4 +88,10 @@ async function endBlockers(databases: Databases, administrator: Session, blocked
 
 const isBlocker = 'pid = any (pg_catalog.pg_blocking_pids($1)) and usename ~ $2'
 
+const waitingCopies = `select copy.pid, copy.tuples_processed as stored
+  from pg_catalog.pg_stat_progress_copy copy join pg_catalog.pg_stat_activity waiting using (pid)
+  where waiting.wait_event = 'ClientRead' and waiting.usename ~ $2 and exists
+    (select from pg_catalog.pg_stat_activity where pid = $1 and wait_event = 'ProcSignalBarrier')`
+
 const patienceMs = 300
+const silenceMs = 5_000

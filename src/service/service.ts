@@ -18,6 +18,7 @@ import { WrongTokens } from '../http/middleware/credential/wrong-tokens.ts'
 import { buildServer, buildWorkerServer } from '../http/server.ts'
 import type { Services } from '../http/services.ts'
 import { Imports } from '../imports/imports.ts'
+import { JobFollowers } from '../jobs/follow/job-followers.ts'
 import { JobQueue } from '../jobs/job-queue.ts'
 import { JobWaiter } from '../jobs/job-waiter.ts'
 import { queueStats } from '../jobs/queue-store.ts'
@@ -35,10 +36,12 @@ import type { Check } from '../postgres/guard/look.ts'
 import { lookAtSettings } from '../postgres/guard/settings-look.ts'
 import { hostPressures } from '../postgres/host-pressure.ts'
 import { openQueries } from '../query/answer-query.ts'
+import { SavedQueries } from '../saved-queries/saved-queries.ts'
 import { Sessions } from '../sessions/sessions.ts'
 import { loadGrammar } from '../sql/grammar.ts'
 import { Tiles } from '../tiles/tiles.ts'
 import { unlessAborted } from '../waiting/unless-aborted.ts'
+import { Webhooks } from '../webhooks/webhooks.ts'
 import { startWorker } from '../worker/worker.ts'
 import { StartedParts } from './started-parts.ts'
 
@@ -190,6 +193,7 @@ function buildShared(config: Config, installation: Installation) {
   const knownTokens = new KnownTokens(databases.control, secrets)
   const copies = openCopies(config, databases)
   const tiles = new Tiles(config, databases)
+  const queries = openQueries(config, databases, log)
   return {
     config,
     log,
@@ -197,13 +201,16 @@ function buildShared(config: Config, installation: Installation) {
     secrets,
     installation,
     metrics,
-    queries: openQueries(config, databases, log),
+    queries,
+    savedQueries: new SavedQueries(queries),
     copies,
     tiles,
     maps: new Maps(config, databases, tiles),
     imports: new Imports(config, databases, copies.quotas, log),
+    webhooks: new Webhooks(config, databases, secrets, log),
     jobQueue: new JobQueue(databases.control, config),
     jobWaiter: new JobWaiter(databases.control, log),
+    jobFollowers: new JobFollowers(databases, config, log),
     keysMutex: createPerUserMutex(),
     wrongTokens: new WrongTokens(config.rateLimitWrongTokens, knownTokens, () =>
       metrics.rateLimited('wrong_tokens'),
@@ -239,7 +246,7 @@ async function openHttp(
     // Load balancers must have seen that it is not ready before it closes.
     if (http) await sleep(shutdownDelayMs)
     // The server waits for open requests: those that wait for a job are answered now. It ends sessions itself.
-    await Promise.all([services.jobWaiter.stop(), server.close()])
+    await Promise.all([services.jobWaiter.stop(), services.jobFollowers.stop(), server.close()])
   }
   started.push({ name: 'requests', limitMs: shutdownDelayMs + shutdownGraceMs, stop })
   const address = await listen(server, host, http ? port : workerPort).catch((error: unknown) => {
@@ -260,9 +267,11 @@ function listenError(error: unknown, host: string, portVariable: string): unknow
 }
 
 async function openWorker(services: Services, started: StartedParts): Promise<void> {
-  const { config, jobQueue, jobWaiter, imports } = services
+  const { config, jobQueue, jobWaiter, imports, webhooks } = services
   imports.start()
   started.push({ name: 'imports', limitMs: 0, stop: () => imports.stop() })
+  webhooks.start()
+  started.push({ name: 'webhooks', limitMs: 1_000, stop: () => webhooks.stop() })
   const worker = await startWorker(services)
   // Beside the requests: neither waits for the other to end.
   started.pushBeside({

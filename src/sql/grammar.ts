@@ -15,6 +15,17 @@ export type ParseFailure = {
 
 export type ParsedTree = { readonly ok: true; readonly tree: ParseResult } | ParseFailure
 
+/** A token of PostgreSQL's scanner; comments are tokens too. The places count bytes; `text` has spaces for control characters. */
+export type Token = Readonly<{
+  start: number
+  end: number
+  text: string
+  tokenName: string
+  keywordName: string
+}>
+
+export type ScannedTokens = { readonly ok: true; readonly tokens: readonly Token[] } | ParseFailure
+
 /** Longer texts are not parsed. */
 export const maxCharacters = 262_144
 // At each of these limits, parsing blocks the process for about 20 ms.
@@ -55,6 +66,24 @@ const wasmFile = () => createRequire(import.meta.url).resolve('libpg-query/wasm/
  * discarded and a spare one replaces it.
  */
 export function parseTree(text: string): ParsedTree {
+  return withGrammar(text, parseWith)
+}
+
+/** The tokens of a text, by PostgreSQL's own scanner. */
+export function scanTokens(text: string): ScannedTokens {
+  return withGrammar(text, scanWith)
+}
+
+/** The fingerprint of libpg_query; undefined for a text that cannot be parsed. */
+export function fingerprintText(text: string): string | undefined {
+  const found = withGrammar(text, fingerprintWith)
+  return typeof found === 'string' && /^[0-9a-f]{16}$/.test(found) ? found : undefined
+}
+
+function withGrammar<Result>(
+  text: string,
+  work: (instance: PgQueryInstance, text: string) => Result,
+): Result | ParseFailure {
   // The parser stops at a NUL and would ignore the rest.
   if (text.includes('\0')) return failure('nul-character', 'SQL must not contain NUL characters')
   if (text.length > maxCharacters) return failure('too-large', `SQL is too large: ${text.length} characters`)
@@ -66,7 +95,7 @@ export function parseTree(text: string): ParsedTree {
     return failure('unavailable', 'The SQL grammar is not ready')
   }
   try {
-    return parseWith(instance, text)
+    return work(instance, text)
   } catch {
     // PostgreSQL's own errors are returned; a thrown one means that the instance broke.
     instances.shift()
@@ -112,6 +141,28 @@ function parseWith(instance: PgQueryInstance, text: string): ParsedTree {
   instance._wasm_free_parse_result(result)
   instance._free(input)
   return parsed
+}
+
+const fingerprintWith = (instance: PgQueryInstance, text: string) =>
+  textFrom(instance, text, instance._wasm_fingerprint)
+
+function scanWith(instance: PgQueryInstance, text: string): ScannedTokens {
+  const scanned = textFrom(instance, text, instance._wasm_scan)
+  // An error is returned as its text.
+  if (!scanned.startsWith('{')) return failure('syntax-error', scanned)
+  // Control characters in the texts of tokens are not escaped.
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
+  const json = scanned.replace(/[\u0001-\u001f]/g, ' ')
+  return { ok: true, tokens: (JSON.parse(json) as { tokens: Token[] }).tokens }
+}
+
+function textFrom(instance: PgQueryInstance, text: string, work: (input: number) => number): string {
+  const input = copyIn(instance, text)
+  const result = work(input)
+  const answer = instance.UTF8ToString(result)
+  instance._wasm_free_string(result)
+  instance._free(input)
+  return answer
 }
 
 function copyIn(instance: PgQueryInstance, text: string): number {

@@ -4,7 +4,10 @@ declare module 'libpg-query/wasm/libpg-query.js' {
     readonly _malloc: (bytes: number) => number
     readonly _free: (pointer: number) => void
     readonly _wasm_parse_query_raw: (text: number) => number
+    readonly _wasm_fingerprint: (text: number) => number
     readonly _wasm_free_parse_result: (result: number) => void
+    readonly _wasm_scan: (text: number) => number
+    readonly _wasm_free_string: (text: number) => void
     readonly lengthBytesUTF8: (text: string) => number
     readonly stringToUTF8: (text: string, pointer: number, maxBytes: number) => void
     readonly UTF8ToString: (pointer: number) => string

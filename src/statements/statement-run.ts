@@ -87,6 +87,10 @@ export class StatementRun {
     return unlessAborted(this.#preparing.signal, work)
   }
 
+  get databases(): Databases {
+    return this.#options.databases
+  }
+
   /** Only after the statement has been sent. */
   get wire(): WireQuery {
     return this.#wire!

@@ -57,7 +57,8 @@ const longitude = (x: number) => limited((x / radius) * (180 / Math.PI), 180)
 const latitude = (y: number) => limited(Math.atan(Math.sinh(y / radius)) * (180 / Math.PI), 85.0511287798066)
 const limited = (degrees: number, most: number) => Math.max(-most, Math.min(most, degrees))
 
-function around(boxes: readonly (Bounds | null)[]): Bounds | null {
+/** Null: none is known. */
+export function around(boxes: readonly (Bounds | null)[]): Bounds | null {
   const known = boxes.filter((box) => box !== null)
   if (known.length === 0) return null
   const least = (place: number) => Math.min(...known.map((box) => box[place]!))

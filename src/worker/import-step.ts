@@ -205,6 +205,7 @@ class ImportWork {
       const share = await imports.quotas.join(account, () => userDataSize(databases, account))
       close = share.close
       const result = await runLoad(this.#loading(session, converter, share.spend), prepared, this.#limitMs)
+      if (this.#record.options.isPreview) return await this.#endPreview(session, result)
       if (!(await this.#save(result))) return await this.#lost(flight, new Error('its claim was lost'))
       const committed = await session.send(commit(this.#run, flight.xid!), {}).done
       if (committed.error) throw new ImportFailure(2001, committed.error.message)
@@ -219,6 +220,14 @@ class ImportWork {
     } finally {
       close(isStored)
     }
+  }
+
+  /** Nothing of it stays but what it tells. */
+  async #endPreview(session: Session, result: ImportResult): Promise<Interruption | undefined> {
+    await session.clean().catch(() => session.destroy())
+    if (!(await this.#save(result))) return 'no longer ours'
+    this.#run.advance(stepSucceeded(this.#run.job, new Date()))
+    return undefined
   }
 
   #loading(session: Session, converter: Loading['converter'], spend: Loading['spend']): Loading {
@@ -263,7 +272,7 @@ class ImportWork {
   /** With the strategy `skip` nothing is read if the name is taken. */
   async #isTaken(session: Session): Promise<boolean> {
     const { options } = this.#record
-    if (options.collision !== 'skip') return false
+    if (options.collision !== 'skip' || options.isPreview) return false
     const { rows } = await session.query(
       `select from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid operator(pg_catalog.=) c.relnamespace
        where n.nspname operator(pg_catalog.=) $1 and c.relname operator(pg_catalog.=) $2`,

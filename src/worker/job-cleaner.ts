@@ -1,5 +1,6 @@
 import { forgetArrivals } from '../accounts/arrived-request-store.ts'
 import { cleanMarks } from '../jobs/mark-store.ts'
+import { cleanRunTimes } from '../jobs/progress/run-time-store.ts'
 import { cleanJobs } from '../jobs/queue-store.ts'
 import { firstHostId } from '../postgres/hosts.ts'
 import { cleanInSteps } from '../waiting/clean-in-steps.ts'
@@ -12,6 +13,7 @@ export class JobCleaner {
   readonly #health: HostHealth
   #timer: NodeJS.Timeout | undefined
   #isStopped = false
+  #isCleaning = false
 
   constructor(options: WorkerOptions, health: HostHealth) {
     this.#options = options
@@ -28,13 +30,18 @@ export class JobCleaner {
   }
 
   async #clean(): Promise<void> {
+    if (this.#isCleaning) return
+    this.#isCleaning = true
     const { config, databases, log } = this.#options
     try {
       await this.#untilClean(() => cleanJobs(databases.control, config.jobRetentionDays))
+      await this.#untilClean(() => cleanRunTimes(databases.control, config.jobRetentionDays))
       await this.#untilClean(() => forgetArrivals(databases.control, config.copyTimeoutMs + sentAgainMs))
       await this.#cleanMarks()
     } catch (error) {
       log.warn({ err: error }, 'cannot remove old jobs')
+    } finally {
+      this.#isCleaning = false
     }
   }
 

@@ -26,6 +26,7 @@ export class JobRun {
   /** The open transaction on the session, for the next step. */
   #ahead: Flight | null = null
   #isRefusedInside = false
+  #begunAt = 0
 
   constructor(epoch: string, claimed: ClaimedJob, session: Session | null = null) {
     this.claimed = claimed
@@ -69,6 +70,11 @@ export class JobRun {
     return this.#ahead !== null
   }
 
+  /** How long the step has run. */
+  get runMs(): number {
+    return performance.now() - this.#begunAt
+  }
+
   /** PostgreSQL refused to run the step inside a transaction, so it runs outside. */
   get isRefusedInside(): boolean {
     return this.#isRefusedInside
@@ -82,6 +88,7 @@ export class JobRun {
   /** Begins the next step on a connection, or retries the running step in another way. */
   beginStep(session: Session): void {
     this.#session = session
+    this.#begunAt = performance.now()
     if (!runningStep(this.#job)) this.#job = accepted(beginStep(this.#job, new Date()))
   }
 

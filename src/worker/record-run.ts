@@ -1,7 +1,7 @@
 import type { FinalStatus } from '../contract/job-status.ts'
 import { reloadJob } from '../jobs/claim-store.ts'
 import type { Job } from '../jobs/job.ts'
-import { accepted, requeue } from '../jobs/job-state.ts'
+import { accepted, requeue, retryLater } from '../jobs/job-state.ts'
 import { stepName } from '../jobs/job-step.ts'
 import type { Flight } from '../jobs/job-store.ts'
 import { isNotToBeSent, type Marked, markFlight } from '../jobs/mark-store.ts'
@@ -88,6 +88,18 @@ export async function release(context: WorkContext, run: JobRun): Promise<Interr
   return followUp(run, written) ?? 'released'
 }
 
+/** The running item was rolled back: puts the job aside until its next attempt. */
+export async function waitForRetry(context: WorkContext, run: JobRun): Promise<Interruption> {
+  const { retry, retries = 0 } = run.job
+  const delayMs = Math.min(retry!.backoffMs * 2 ** retries, longestBackoffMs)
+  // Until when, the database tells by its own clock.
+  const job = accepted(retryLater(run.job, new Date(), new Date()))
+  const waiting = { ...run.toWrite(job), flight: null, losses: 0, restarts: 0, isReleased: true, delayMs }
+  return followUp(run, await write(context, waiting)) ?? 'released'
+}
+
+const longestBackoffMs = 3_600_000
+
 /** Returns the job as it has ended. */
 export async function end(context: WorkContext, run: JobRun): Promise<Job | Interruption> {
   const ended = await write(context, endOf(run.toWrite().from, run.job, run.epoch))
@@ -121,7 +133,8 @@ function followUp(run: JobRun, { outcome }: WriteResult): Interruption | undefin
 function logEnd({ log, metrics }: WorkContext, job: Job, endedAt: Date): void {
   const startedAt = job.items[0]?.startedAt ?? endedAt
   const status = job.status as FinalStatus
-  const waitMs = Math.max(0, startedAt.getTime() - job.createdAt.getTime())
+  const dueAt = Math.max(job.createdAt.getTime(), job.notBefore ? Date.parse(job.notBefore) : 0)
+  const waitMs = job.retries ? 0 : Math.max(0, startedAt.getTime() - dueAt)
   const runMs = Math.max(0, endedAt.getTime() - startedAt.getTime())
   const { failedSqlstate: sqlstate, failedReason } = job
   const reason = sqlstate === undefined ? failedReason : undefined

@@ -7,7 +7,7 @@ import { isInFlight, stepSettled } from '../jobs/statement-outcome.ts'
 import { sqlstate } from '../postgres/sqlstate.ts'
 import type { JobRun } from './job-run.ts'
 import { openSession } from './open-session.ts'
-import { announce, type Interruption, release, type Stop, save } from './record-run.ts'
+import { announce, type Interruption, release, type Stop, save, waitForRetry } from './record-run.ts'
 import { settleUntilKnown } from './settle-flight.ts'
 import {
   beginStatement,
@@ -46,6 +46,8 @@ function statementOf(context: WorkContext, run: JobRun): StepStatement {
   const { job, step } = run
   const { jobTimeoutMs: limitMs } = context.config
   return {
+    params: step.kind === 'item' ? step.params : undefined,
+    parameterTypes: context.parameterTypes,
     text: step.kind === 'item' ? step.statement : renderFallback(step.statement, valuesOf(job, step)),
     timeoutMs: step.kind === 'item' ? Math.min(step.timeoutMs ?? limitMs, limitMs) : limitMs,
     isBesideControl: run.isBesideControl,
@@ -105,14 +107,44 @@ async function settle(
     case 'lost':
       return settleLoss(context, run, outcome)
     case 'succeeded':
-      run.advance(stepSucceeded(run.job, new Date()))
+      noteRunTime(context, run)
+      run.advance(stepSucceeded(run.job, new Date(), outcome.rows))
       run.setAhead(outcome.ahead)
       break
     case 'failed':
+      if (mayRetry(run, outcome)) return tryLater(context, run)
       run.advance(stepFailed(run.job, clip(outcome.reason), new Date(), outcome.sqlstate))
   }
   // Its outcome could not be determined later, so record it at once.
   return outcome.isOutside && !isFinal(run.job.status) ? save(context, run) : undefined
+}
+
+function noteRunTime({ runTimes }: WorkContext, { claimed, step, runMs }: JobRun): void {
+  if (step.kind !== 'item') return
+  runTimes.note({ userId: claimed.userId, statement: step.statement, durationMs: runMs })
+}
+
+type Failure = Extract<StepOutcome, { kind: 'failed' }>
+
+/** Only an item that ran in a transaction of ours, and only after an error that another attempt may mend. */
+function mayRetry({ job, step }: JobRun, { sqlstate: state = '', isOutside }: Failure): boolean {
+  if (!job.retry || isOutside || step.kind !== 'item') return false
+  const isMendable = mendableClasses.has(state.slice(0, 2)) || state === sqlstate.cannotConnectNow
+  return isMendable && (job.retries ?? 0) + 1 < job.retry.attempts
+}
+
+/** Transaction rollback (deadlock, serialization), insufficient resources, object not in prerequisite state (lock). */
+const mendableClasses = new Set(['40', '53', '55'])
+
+/** Asks PostgreSQL whether the transaction is aborted, as after any loss; if so, the job waits for its next attempt. */
+async function tryLater(context: WorkContext, run: JobRun): Promise<Interruption | undefined> {
+  const flight = run.flight!
+  await run.dropSession()
+  const outcome = await settleUntilKnown(context, run.claimed, flight)
+  if (!outcome) return release(context, run)
+  if (outcome.kind === 'aborted') return waitForRetry(context, run)
+  run.advance(stepSettled(run.job, outcome))
+  return undefined
 }
 
 /** A job that we took over may be in flight on a connection of its last worker. */

@@ -2,6 +2,7 @@ import type { Session } from '../postgres/session.ts'
 import { sqlstate } from '../postgres/sqlstate.ts'
 import { isUnconfirmed } from '../postgres/wire/wire-error.ts'
 import type { WireHandler, WireOutcome } from '../postgres/wire/wire-handler.ts'
+import type { WireText } from '../postgres/wire/wire-query.ts'
 
 /**
  * Limits a statement from outside, which its own SET statement_timeout cannot change. At the limit, and when the worker
@@ -19,7 +20,11 @@ export class StatementWatch {
   readonly #session: Session
   readonly #interrupted: AbortSignal
   readonly #timer: NodeJS.Timeout
+  /** Of the last command of the statement whose tag has a count. */
+  rows: number | undefined
   #answered = 0
+  /** The number of the caller's message, whose tags count. */
+  #statement = 0
   /** The number of the message whose value to read. */
   #valueOf: number | undefined
   readonly #handler: WireHandler = {
@@ -29,6 +34,9 @@ export class StatementWatch {
     },
     answered: () => {
       this.#answered += 1
+    },
+    commandComplete: (tag) => {
+      if (this.#answered === this.#statement) this.rows = countOf(tag) ?? this.rows
     },
     dataRow: (buffer, start, end) => {
       if (this.#answered === this.#valueOf) this.lastValue = firstValue(buffer, start, end)
@@ -45,11 +53,16 @@ export class StatementWatch {
   }
 
   /**
-   * Sends messages and discards their rows, except the value of the last one if requested. Rejects if the connection is
-   * lost before `needed` of them are answered.
+   * Sends messages and discards their rows, except the value of the last one if requested. `statement`: the number of
+   * the caller's own message, if there is one. Rejects if the connection is lost before `needed` of them are answered.
    */
-  async run(texts: readonly string[], needed: number, readsLast = false): Promise<readonly WireOutcome[]> {
+  async run(
+    texts: readonly WireText[],
+    needed: number,
+    { readsLast = false, statement = -1 }: { readsLast?: boolean; statement?: number } = {},
+  ): Promise<readonly WireOutcome[]> {
     this.#answered = 0
+    this.#statement = statement
     this.#valueOf = readsLast ? texts.length - 1 : undefined
     const query = this.#session.send(texts, this.#handler)
     try {
@@ -73,6 +86,11 @@ export class StatementWatch {
   readonly #cut = (): void => {
     this.#session.destroy().catch(() => undefined)
   }
+}
+
+function countOf(tag: string): number | undefined {
+  const count = /\d+$/.exec(tag)?.[0]
+  return count === undefined ? undefined : Number(count)
 }
 
 /** From a row with a single column: after the number of columns and the length of the value. */

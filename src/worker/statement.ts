@@ -1,8 +1,11 @@
+import { AppError } from '../errors.ts'
 import type { Flight } from '../jobs/job-store.ts'
 import type { Session } from '../postgres/session.ts'
 import { hasSqlstate, sqlstate } from '../postgres/sqlstate.ts'
 import type { WireError } from '../postgres/wire/wire-error.ts'
 import type { WireOutcome } from '../postgres/wire/wire-handler.ts'
+import { binding } from '../query/params/bind-values.ts'
+import { type ParameterTypes, type TypeRow, UnknownTypes } from '../query/params/parameter-types.ts'
 import { classifyJobItem, isLongJobItem, learnJobItem } from '../sql/job-statement.ts'
 import { StatementWatch } from './statement-watch.ts'
 
@@ -12,6 +15,9 @@ import { StatementWatch } from './statement-watch.ts'
  */
 export type StepStatement = Readonly<{
   text: string
+  /** The JSON text of each bind parameter. */
+  params: readonly string[] | undefined
+  parameterTypes: ParameterTypes
   timeoutMs: number
   /** Its database is in the cluster of the control database. */
   isBesideControl: boolean
@@ -41,7 +47,7 @@ export type Loss = Readonly<{
 }>
 
 export type StepOutcome =
-  | Readonly<{ kind: 'succeeded'; isOutside: boolean; ahead: Flight | null }>
+  | Readonly<{ kind: 'succeeded'; isOutside: boolean; ahead: Flight | null; rows: number | undefined }>
   | Readonly<{ kind: 'failed'; reason: string; sqlstate?: string; isOutside: boolean }>
   /** Nothing has happened; the statement needs to run outside a transaction. */
   | Readonly<{ kind: 'refused' }>
@@ -105,7 +111,7 @@ export async function sendStatement(
   try {
     const outcome =
       flight.xid === null
-        ? await sendOutside(watch, statement, flight)
+        ? await sendOutside(session, watch, statement, flight)
         : await sendInside(session, watch, statement, { ...flight, xid: flight.xid })
     if (outcome.kind !== 'failed' || !session.endReason) return outcome
     return { ...outcome, reason: session.endReason.message }
@@ -133,7 +139,7 @@ async function sendInside(
   statement: StepStatement,
   flight: Flight & { xid: string },
 ): Promise<StepOutcome> {
-  const [, ran, committed, cleaned, begun] = await sendAndCommit(watch, statement, flight.xid)
+  const [, ran, committed, cleaned, begun] = await sendAndCommit(session, watch, statement, flight.xid)
   if (ran?.error) return isRefusal(statement, ran.error) ? { kind: 'refused' } : failed(ran.error, false)
   if (committed?.error) return failed(committed.error, false)
   if (watch.isUnconfirmed) return unconfirmed(flight)
@@ -141,7 +147,7 @@ async function sendInside(
   if (isCleaned && !begun) session.noteClean()
   const isBegun = isCleaned && begun?.error === null
   const ahead = isBegun ? { ...flight, xid: watch.lastValue } : null
-  return { kind: 'succeeded', isOutside: false, ahead }
+  return { kind: 'succeeded', isOutside: false, ahead, rows: watch.rows }
 }
 
 /**
@@ -155,17 +161,75 @@ function unconfirmed(flight: Flight): Loss {
 
 /** Sent together, so that no wait, stop or kill can come between the statement and its commit. */
 async function sendAndCommit(
+  session: Session,
   watch: StatementWatch,
   statement: StepStatement,
   xid: string,
 ): Promise<readonly WireOutcome[]> {
-  const { text, isFollowed } = statement
+  const { text, params, isFollowed } = statement
   const texts = [limit(statement, 'local'), text, commit(statement, xid), 'discard all']
-  if (!/copy/i.test(text)) return watch.run(isFollowed ? [...texts, begin] : texts, 3, isFollowed)
+  if (params) {
+    const limited = await watch.run(texts.slice(0, 1), 1)
+    const ran = await sendBound(session, watch, statement, params)
+    return ran.error ? [...limited, ran] : [...limited, ran, ...(await watch.run(texts.slice(2), 1))]
+  }
+  const statementPlace = { statement: 1 }
+  if (!/copy/i.test(text)) {
+    const all = isFollowed ? [...texts, begin] : texts
+    return watch.run(all, 3, { readsLast: isFollowed, ...statementPlace })
+  }
   // COPY FROM STDIN would take the other messages for its data.
-  const first = await watch.run(texts.slice(0, 2), 2)
+  const first = await watch.run(texts.slice(0, 2), 2, statementPlace)
   return first[1]!.error ? first : [...first, ...(await watch.run(texts.slice(2), 1))]
 }
+
+/**
+ * Sends a statement with bind parameters. Alone: a commit behind values that do not fit would commit a transaction in
+ * which nothing ran.
+ */
+async function sendBound(
+  session: Session,
+  watch: StatementWatch,
+  { text, parameterTypes }: StepStatement,
+  params: readonly string[],
+): Promise<WireOutcome> {
+  let refusal: unknown
+  const values = binding(params, (oids) => parameterTypes.syntaxes(session.target, oids))
+  const bind = (types: readonly number[]) => {
+    try {
+      return values(types)
+    } catch (error) {
+      refusal = error
+      return null
+    }
+  }
+  const send = async () => (await watch.run([{ text, bind }], 1, { statement: 0 }))[0]!
+  let outcome = await send()
+  if (refusal instanceof UnknownTypes) {
+    await parameterTypes.learn(session, refusal.oids, askInPlace)
+    refusal = undefined
+    outcome = await send()
+  }
+  if (refusal === undefined) return outcome
+  if (refusal instanceof AppError) return { ...outcome, error: refusedValues(refusal) }
+  throw refusal
+}
+
+/** In a transaction of ours or in none, which goes on as it was. */
+async function askInPlace(session: Session, text: string, values: unknown[]) {
+  const isInside = session.transactionStatus === 'T'
+  const [first, last] = isInside ? ['savepoint cartage', 'rollback to cartage'] : ['begin', 'rollback']
+  await session.query(`${first}; set local search_path = pg_catalog`)
+  const answer = await session.query<TypeRow>(text, values)
+  await session.query(last)
+  return answer
+}
+
+const refusedValues = ({ message }: AppError): WireError => ({
+  severity: 'ERROR',
+  message,
+  sqlstate: sqlstate.invalidParameterValue,
+})
 
 /**
  * Commits, if the transaction is still ours. Beside the control database the commit need not wait for the disk: the
@@ -186,14 +250,19 @@ function isRefusal({ text }: StepStatement, { sqlstate: state }: WireError): boo
 }
 
 async function sendOutside(
+  session: Session,
   watch: StatementWatch,
-  { text }: StepStatement,
+  statement: StepStatement,
   flight: Flight,
 ): Promise<StepOutcome> {
-  const [ran] = await watch.run([text], 1)
-  if (ran!.error) return failed(ran!.error, true)
+  const { text, params } = statement
+  const ran = params
+    ? await sendBound(session, watch, statement, params)
+    : (await watch.run([text], 1, { statement: 0 }))[0]!
+  if (ran.error) return failed(ran.error, true)
   if (watch.isUnconfirmed) return unconfirmed(flight)
-  if (ran!.transactionStatus === 'I') return { kind: 'succeeded', isOutside: true, ahead: null }
+  if (ran.transactionStatus === 'I')
+    return { kind: 'succeeded', isOutside: true, ahead: null, rows: watch.rows }
   return { kind: 'failed', reason: leftOpen, isOutside: true }
 }
 

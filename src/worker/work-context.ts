@@ -4,7 +4,9 @@ import type { JobWrite, WriteResult } from '../jobs/write-store.ts'
 import type { Log } from '../log/log.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import type { Databases } from '../postgres/databases.ts'
+import type { ParameterTypes } from '../query/params/parameter-types.ts'
 import type { HostHealth } from './host-health.ts'
+import type { RunTimes } from './run-times.ts'
 import type { ServerEpoch } from './server-epoch.ts'
 
 export type WorkerOptions = Readonly<{
@@ -18,6 +20,8 @@ export type WorkerOptions = Readonly<{
 /** What running a job needs. */
 export type WorkContext = WorkerOptions &
   Readonly<{
+    parameterTypes: ParameterTypes
+    runTimes: RunTimes
     health: HostHealth
     epoch: ServerEpoch
     /** Writes with the next exchange. */

@@ -3,9 +3,17 @@ import { isFinal } from '../contract/job-status.ts'
 import type { ClaimedJob, ClaimRequest, Claims } from '../jobs/claim-store.ts'
 import type { Job } from '../jobs/job.ts'
 import type { LocalWorker } from '../jobs/local-worker.ts'
-import { capLastServed, claimsOf, orphanMessage, releaseClaims } from '../jobs/queue-store.ts'
+import {
+  capLastServed,
+  claimsOf,
+  mostDueAtOnce,
+  orphanMessage,
+  queueDueJobs,
+  releaseClaims,
+} from '../jobs/queue-store.ts'
 import { type JobWrite, type WriteResult, writeJobs } from '../jobs/write-store.ts'
 import { GroupCommit, isInDoubt } from '../postgres/control/group-commit.ts'
+import { ParameterTypes } from '../query/params/parameter-types.ts'
 import { loadGrammar } from '../sql/grammar.ts'
 import { ClaimDemand, type Demand, noDemand } from './claim-demand.ts'
 import { DeadWorkers } from './dead-workers.ts'
@@ -13,7 +21,9 @@ import { executeJob } from './execute-job.ts'
 import { HostHealth } from './host-health.ts'
 import { JobCleaner } from './job-cleaner.ts'
 import { Presence } from './presence.ts'
+import { RunTimes } from './run-times.ts'
 import { RunningJobs } from './running-jobs.ts'
+import { ScheduleClock } from './schedule-clock.ts'
 import { ServerEpoch } from './server-epoch.ts'
 import type { WorkerOptions } from './work-context.ts'
 
@@ -41,7 +51,10 @@ export class Worker implements LocalWorker {
   readonly #presence: Presence
   readonly #deadWorkers: DeadWorkers
   readonly #cleaner: JobCleaner
+  readonly #schedules: ScheduleClock
   readonly #running = new RunningJobs()
+  readonly #parameterTypes = new ParameterTypes()
+  readonly #runTimes: RunTimes
   readonly #demand = new ClaimDemand()
   readonly #exchanges = new GroupCommit<JobWrite, WriteResult>((writes, isPatient) =>
     this.#write(writes, isPatient),
@@ -67,7 +80,9 @@ export class Worker implements LocalWorker {
       onDeath: () => this.#startNewLife(),
     })
     this.#deadWorkers = new DeadWorkers(databases.control, log, this.#presence)
+    this.#runTimes = new RunTimes(databases.control)
     this.#cleaner = new JobCleaner(options, this.#health)
+    this.#schedules = new ScheduleClock(options)
   }
 
   async start(): Promise<void> {
@@ -75,6 +90,7 @@ export class Worker implements LocalWorker {
     await this.#presence.start()
     this.#deadWorkers.start()
     this.#cleaner.start()
+    this.#schedules.start()
     this.#polling = setInterval(() => this.#poll(), pollMs)
   }
 
@@ -83,9 +99,11 @@ export class Worker implements LocalWorker {
     this.#isStopping = true
     clearInterval(this.#polling)
     this.#cleaner.stop()
+    this.#schedules.stop()
     await this.#running.ended(graceMs)
     this.#life.interrupt.abort()
     await this.#running.ended(releaseMs)
+    await this.#runTimes.flush()
     this.#life.abandon.abort()
     this.#deadWorkers.stop()
     this.#health.stop()
@@ -198,6 +216,8 @@ export class Worker implements LocalWorker {
     const context = {
       ...this.#options,
       health: this.#health,
+      parameterTypes: this.#parameterTypes,
+      runTimes: this.#runTimes,
       epoch: this.#epoch,
       write: (write: JobWrite) => this.#exchanges.write(write),
       interrupted: this.#life.interrupt.signal,
@@ -218,9 +238,14 @@ export class Worker implements LocalWorker {
     this.#hear(orphanMessage)
     if (!this.#mayAsk || this.#isLookingAfter) return
     this.#isLookingAfter = true
+    await this.#queueDueJobs().catch(() => undefined)
     await this.#releaseUnknown(this.#presence.id!).catch(() => undefined)
     await capLastServed(this.#options.databases.control).catch(() => undefined)
     this.#isLookingAfter = false
+  }
+
+  async #queueDueJobs(): Promise<void> {
+    while (this.#mayAsk && (await queueDueJobs(this.#options.databases.control)) >= mostDueAtOnce);
   }
 
   /**

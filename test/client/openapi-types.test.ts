@@ -32,12 +32,27 @@ const answers: Readonly<Record<string, string>> = {
   createJobByV4: `FullJobDocument`,
   readJobByV4: `Answer<Client['jobs']['details']>`,
   updateJobByV4: `FullJobDocument`,
+  listSchedules: `ScheduleList`,
+  createSchedule: `Answer<Client['schedules']['create']>`,
+  readSchedule: `Answer<Client['schedules']['read']>`,
+  putSchedule: `Answer<Client['schedules']['put']>`,
+  listRuns: `{ runs: Answer<Client['schedules']['runs']> }`,
+  runSchedule: `Answer<Client['schedules']['run']>`,
   createImport: `Answer<Client['imports']['create']>`,
   listImports: `Answer<Client['imports']['list']>`,
   readImport: `Answer<Client['imports']['read']>`,
   cancelImport: `Answer<Client['imports']['cancel']>`,
   createExport: `Answer<Client['exports']['link']>`,
   listExports: `Answer<Client['exports']['list']>`,
+  listWebhooks: `{ webhooks: Answer<Client['webhooks']['list']> }`,
+  createWebhook: `Answer<Client['webhooks']['create']>`,
+  changeWebhook: `Answer<Client['webhooks']['change']>`,
+  testWebhook: `Answer<Client['webhooks']['test']>`,
+  listDeliveries: `{ deliveries: Answer<Client['webhooks']['deliveries']> }`,
+  redeliver: `Answer<Client['webhooks']['redeliver']>`,
+  listQueries: `{ queries: Answer<Client['queries']['list']> }`,
+  saveQuery: `Answer<Client['queries']['save']>`,
+  readQuery: `Answer<Client['queries']['get']>`,
   copyFrom: `Answer<Client['copyFrom']>`,
   listTables: `Answer<Client['tables']['list']>`,
   readTable: `Answer<Client['tables']['read']>`,
@@ -52,6 +67,7 @@ const answers: Readonly<Record<string, string>> = {
   readNamedMap: `Answer<Client['maps']['read']>`,
   replaceNamedMap: `Answer<Client['maps']['replace']>`,
   openNamedMap: `Answer<Client['maps']['open']>`,
+  readMapStyle: `Answer<Client['maps']['style']>`,
   readFeature: `Answer<Client['maps']['feature']>`,
   readDataview: `Answer<Client['maps']['dataview']>`,
   searchDataview: `Answer<Client['maps']['searchDataview']>`,
@@ -86,15 +102,18 @@ const queries: Readonly<Record<string, string>> = {
   readJob: `{ wait?: Argument<Client['jobs']['read'], 1>['waitSeconds'] }`,
   readJobByV4: `{ wait?: Argument<Client['jobs']['details'], 1>['waitSeconds'] }`,
   createImport: `ImportQuery`,
+  listRuns: `Argument<Client['schedules']['runs'], 1>`,
   listImports: `Argument<Client['imports']['list'], 0>`,
   readImport: `{ wait?: Argument<Client['imports']['read'], 1>['waitSeconds'] }`,
   copyFrom: `CopyUpload['query']`,
+  listDeliveries: `Argument<Client['webhooks']['deliveries'], 0>`,
   listTables: `Argument<Client['tables']['list'], 0>`,
   listDatasets: `Argument<Client['tables']['datasets'], 0>`,
   readTileJson: `Argument<Client['tiles']['read'], 1>`,
   readTile: `Argument<Client['tiles']['tile'], 2>`,
   createMap: `Argument<Client['maps']['instantiate'], 1>`,
   openNamedMap: `Argument<Client['maps']['open'], 2>`,
+  readMapStyle: `Argument<Client['maps']['style'], 1>`,
   readNamedMapTile: `MapTileOptions & ViewerTokens`,
   readDataview: `Argument<Client['maps']['dataview'], 2>`,
   searchDataview: `Argument<Client['maps']['searchDataview'], 2>`,
@@ -105,11 +124,17 @@ const queries: Readonly<Record<string, string>> = {
 }
 const bodies: Readonly<Record<string, string>> = {
   createKey: `Argument<Client['keys']['create'], 0>`,
-  createJob: `{ query: Argument<Client['jobs']['create'], 0> }`,
-  updateJob: `{ query: Argument<Client['jobs']['update'], 1> }`,
+  createSchedule: `Argument<Client['schedules']['create'], 0>`,
+  putSchedule: `Argument<Client['schedules']['put'], 1> & { name?: string }`,
+  createJob: `{ query: ClassicQuery }`,
+  updateJob: `{ query: ClassicQuery }`,
   createJobByV4: `{ query: Argument<Client['jobs']['create'], 0> } & Omit<Argument<Client['jobs']['create'], 1>, 'idempotencyKey'>`,
-  updateJobByV4: `{ query: Argument<Client['jobs']['update'], 1> }`,
+  updateJobByV4: `{ query: Argument<Client['jobs']['update'], 1>; params?: Argument<Client['jobs']['update'], 2> }`,
   createExport: `{ q: Argument<Client['exports']['link'], 0> } & Argument<Client['exports']['link'], 1>`,
+  createWebhook: `Argument<Client['webhooks']['create'], 0>`,
+  changeWebhook: `Argument<Client['webhooks']['change'], 1>`,
+  saveQuery: `Argument<Client['queries']['save'], 1>`,
+  runQuery: `Omit<Argument<Client['queries']['run'], 2>, 'signal' | 'numbers' | 'onProgress' | 'onWarnings'> & { format?: DownloadOptions['format'] }`,
   createImport: `ImportedRows & ImportOptions`,
   createMap: `Argument<Client['maps']['instantiate'], 0>`,
   createNamedMap: `Argument<Client['maps']['create'], 0>`,
@@ -137,6 +162,7 @@ const others = [
   'readSqlSource',
   'createMapByGet',
   'openNamedMapByGet',
+  'openMapPage',
   'deleteNamedMap',
   'readNamedMapTile',
   'readMapTile',
@@ -145,10 +171,18 @@ const others = [
   'readMetrics',
   'downloadCommandLine',
   'openSession',
+  'followJob',
+  'deleteSchedule',
   'deleteExport',
+  'deleteWebhook',
+  'deleteQuery',
+  'runQuery',
+  'runQueryByGet',
+  'describeQueries',
   'deleteTable',
   'createUpload',
   'readUpload',
+  'showUpload',
   'appendToUpload',
   'deleteUpload',
 ]
@@ -209,6 +243,7 @@ const leftOut: Readonly<Record<string, readonly string[]>> = {
   createImport: ['.file', '.filename', '.sql', '.table_copy', '.url'],
   copyToByPost: ['.filename'],
   query: ['.filename'],
+  runQuery: ['.filename'],
   listTables: ['.type'],
 }
 
@@ -228,12 +263,15 @@ import type { DownloadOptions } from '../../../src/client/api/data-api.ts'
 import type { MapTileOptions, ViewerTokens } from '../../../src/client/api/maps-api.ts'
 import type { ImportedRows, ImportOptions, ImportQuery } from '../../../src/client/api/imports-api.ts'
 import type { Client } from '../../../src/client/user-client.ts'
-import type { FullJobDocument, JobList } from '../../../src/contract/documents.ts'
+import type { FullJobDocument, JobList, NewItem, ScheduleList } from '../../../src/contract/documents.ts'
 
 /** Not deeper, so that its members can be counted. */
 type Json = string | number | boolean | null | readonly unknown[] | Record<string, unknown>
 type Argument<F extends (...args: never[]) => unknown, Place extends number> = NonNullable<Parameters<F>[Place]>
 type Answer<F extends (...args: never[]) => unknown> = Awaited<ReturnType<F>>
+/** What the client sends with params goes to the address of version 4. */
+type ClassicItem = string | Omit<NewItem, 'params'>
+type ClassicQuery = string | readonly ClassicItem[] | { query: readonly ClassicItem[]; onsuccess?: string; onerror?: string }
 /** The paths of all members: 'result[].name'. */
 type Members<T> = T extends readonly (infer Each)[]
   ? \`[]\${Members<Each>}\`

@@ -9,13 +9,16 @@ import { randomName, setup } from '../support/service/setup.ts'
 /** Another way to the same answer; the client needs one. */
 const others = [
   'cancelJobByV4',
+  'showUpload',
   'openExport',
   'copyTo',
   'queryByGet',
+  'runQueryByGet',
   'readTileSource',
   'readSqlSource',
   'createMapByGet',
   'openNamedMapByGet',
+  'openMapPage',
   'whoAmIByV3',
   'downloadCommandLine',
 ]

@@ -52,16 +52,25 @@ async function bodiesOf(
   const named = `${user.base}/api/v1/map/named`
   const headers = { 'content-type': 'application/json', ...basic(user.username, user.masterToken) }
   await fetch(named, { method: 'POST', headers, body: JSON.stringify(namedMap('here')) })
+  const saved = { method: 'PUT', headers, body: JSON.stringify({ sql: 'select 1 as n' }) }
+  await fetch(`${user.base}/api/v4/queries/here`, saved)
   return {
     createKey: { parameters, body: { name: 'k', grants: [{ type: 'apis', apis: ['sql'] }] } },
     createJob: { parameters, body: { query: 'select 1' } },
     createJobByV4: { parameters, body: { query: 'select 1' } },
+    createSchedule: { parameters, body: { name: 'made', cron: '@daily', query: 'select 1' } },
+    putSchedule: {
+      parameters: { ...parameters, schedule: 'put' },
+      body: { cron: '@daily', query: 'select 1' },
+    },
     updateJobByV4: { parameters: { ...parameters, jobId }, body: { query: ['select 2'] } },
     updateJob: { parameters: { ...parameters, jobId }, body: { query: ['select 2'] } },
     createExport: { parameters, body: { q: 'select 1 as n' } },
     createImport: { parameters, body: { sql: 'select 1 as n', table_name: 'imported' } },
     copyToByPost: { parameters, body: { q: 'copy t to stdout' } },
     query: { parameters, body: { q: 'select 1' } },
+    saveQuery: { parameters: { ...parameters, query: 'made' }, body: { sql: 'select 1 as n' } },
+    runQuery: { parameters: { ...parameters, query: 'here' }, body: {} },
     createNamedMap: { parameters, body: namedMap('made') },
     replaceNamedMap: { parameters: { ...parameters, template: 'here' }, body: namedMap('here') },
     openNamedMap: { parameters: { ...parameters, template: 'here' }, body: {} },

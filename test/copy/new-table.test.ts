@@ -134,7 +134,13 @@ test('a backend that is lost before the commit leaves nothing, and no doubt', as
   const at = await setup(t)
   const { user, admin } = at
   const { sent, answered } = begin(user, both, csvLines(5_000))
-  await eventually(async () => assert.deepEqual(await copies(at), ['ClientRead']))
+  await eventually(async () => {
+    const { rows } = await admin(
+      'select tuples_processed::int as stored from pg_stat_progress_copy where datname = $1',
+      [user.account.database],
+    )
+    assert.deepEqual(rows, [{ stored: 5_000 }])
+  })
   await admin(
     `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'cartage copy' and datname = $1`,
     [user.account.database],

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
-import { isPublicAddress, type Network, publicNetwork } from '../../src/imports/download/network.ts'
+import { isPublicAddress, type Network, publicNetwork } from '../../src/network/network.ts'
 import { made, places, setupImports } from '../support/imports/import-api.ts'
 import { eventually } from '../support/service/setup.ts'
 

@@ -56,6 +56,8 @@ const acts = fc.array(
         model.endStep(by, chance === 0),
       ),
     },
+    { weight: 2, arbitrary: act('retry', fc.tuple(worker), (model, by) => model.retry(by)) },
+    { weight: 2, arbitrary: act('due', fc.tuple(place), (model, of) => model.queueDue(of)) },
     { weight: 1, arbitrary: act('release', fc.tuple(worker), (model, by) => model.releaseJob(by)) },
     { weight: 2, arbitrary: act('crash', fc.tuple(worker), (model, by) => model.crash(by)) },
     { weight: 2, arbitrary: act('cancel', fc.tuple(place), (model, of) => model.cancel(of)) },
@@ -86,7 +88,14 @@ test('the store and the state machine agree, whatever is done in whatever order'
 async function newModel({ admin, service, user }: Setup): Promise<JobModel> {
   const { databases, config, jobQueue } = service.services
   const { control } = databases
-  await control.query('delete from cartage.jobs; delete from cartage.job_queues; delete from cartage.workers')
+  await control.query(
+    'delete from cartage.jobs; delete from cartage.job_queues; delete from cartage.workers; delete from cartage.webhooks',
+  )
+  await control.query(
+    `insert into cartage.webhooks (user_id, url, events, include_sql)
+     values ($1, 'http://hooks.example/', '{job.done,job.failed,job.cancelled,job.unknown}', false)`,
+    [user.account.userId],
+  )
   const newWorker = async () => {
     const client = await control.connect()
     try {

@@ -11,6 +11,7 @@ import {
   createJob,
   replaceQuery,
   requeue,
+  retryLater,
   stepAborted,
   stepFailed,
   stepSucceeded,
@@ -234,6 +235,7 @@ const acts = {
   lose: (job: Job, now: Date) => stepUnknown(job, 'lost', now),
   abort: (job: Job, now: Date) => stepAborted(job, now),
   requeue: (job: Job, now: Date) => requeue(job, now),
+  retry: (job: Job, now: Date) => retryLater(job, later(99), now),
   cancel: (job: Job, now: Date) => cancel(job, now),
   abandon: (job: Job, now: Date) => abandon(job, 'gone', now),
   update: (job: Job, now: Date) => replaceQuery(job, { form: 'string', items: [{ statement: 'new' }] }, now),
@@ -244,7 +246,7 @@ type Act = keyof typeof acts
 const actSequence = fc.array(
   fc.oneof(
     { weight: 12, arbitrary: fc.constantFrom<Act>('claim', 'begin', 'succeed', 'begin', 'succeed') },
-    { weight: 3, arbitrary: fc.constantFrom<Act>('fail', 'abort', 'requeue') },
+    { weight: 3, arbitrary: fc.constantFrom<Act>('fail', 'abort', 'requeue', 'retry') },
     { weight: 1, arbitrary: fc.constantFrom<Act>('lose', 'cancel', 'abandon', 'update') },
   ),
   { maxLength: 60, size: 'max' },

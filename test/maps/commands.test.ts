@@ -26,7 +26,17 @@ test('cartage map makes, lists, shows, shares and deletes named maps', async (t)
   assert.equal((await run('create', '--replace', file)).code, 0)
   assert.deepEqual((await run('list')).out, '{"name":"shops"}\n')
   assert.deepEqual(JSON.parse((await run('show', 'shops')).out), template)
-  const { out } = await run('share', 'shops')
+  const shared = async (...options: string[]) => (await run('share', 'shops', ...options)).out
+  const page = `${house.user.base}/map/shops`
+  assert.equal(await shared(), `${page}?auth_token=secret\n`)
+  assert.equal((await fetch((await shared()).trim())).status, 200)
+  assert.match(
+    await shared('--frame'),
+    new RegExp(`^<iframe src="${page}\\?auth_token=secret" .*></iframe>\n$`),
+  )
+  assert.equal((await fetch((await shared('--style')).trim())).status, 200)
+  assert.equal((await run('share', 'shops', '--style', '--tiles')).code, 2)
+  const out = await shared('--tiles')
   assert.equal(out, `${house.user.base}/api/v1/map/named/shops/all/{z}/{x}/{y}.mvt?auth_token=secret\n`)
   assert.equal((await fetch(out.trim().replace('{z}/{x}/{y}', '0/0/0'))).status, 200)
   assert.equal((await run('delete', 'shops', '--yes')).code, 0)

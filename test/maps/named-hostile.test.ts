@@ -139,8 +139,8 @@ test('a template has at most 100 placeholders and 100 levels', async (t) => {
     const [status, text] = await send(body)
     assert.equal(status, 400, text.slice(0, 200))
   }
-  const [status] = await send(JSON.stringify(template('d', point, { view: 'V' })).replace('"V"', nested(99)))
-  assert.equal(status, 200)
+  const deep = JSON.stringify(template('d', point, { view: { other: 'V' } })).replace('"V"', nested(98))
+  assert.equal((await send(deep))[0], 200)
   assert.equal((await send(`{"p0":${nested(100_000)}}`, '/t'))[0], 400)
 })
 

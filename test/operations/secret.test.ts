@@ -97,6 +97,27 @@ test('a rotation moves the tokens of the viewers of named maps', async (t) => {
   assert.equal(deriveSecrets(newSecret).open(rows[0].sealed_tokens), '["viewer"]')
 })
 
+test('a rotation moves the secrets with which webhooks are signed', async (t) => {
+  const installation = await newInstallation(t)
+  await makeUser(installation)
+  const sealed = deriveSecrets(installation.keys.secret).seal('whsec_secret')
+  await withControl(installation, (control) =>
+    control.query(
+      `insert into cartage.webhooks (user_id, url, events, sealed_secret, include_sql)
+       select id, 'http://x.example/', '{job.done}', $1, false from cartage.users`,
+      [sealed],
+    ),
+  )
+  const moving = environment(installation, { CARTAGE_NEW_SECRET: newSecret })
+  const rotated = await cartage(moving, 'secret', 'rotate')
+  assert.equal(rotated.code, 0, rotated.err)
+  await installation.start({ keys: { secret: newSecret } })
+  const { rows } = await withControl(installation, (control) =>
+    control.query('select sealed_secret from cartage.webhooks'),
+  )
+  assert.equal(deriveSecrets(newSecret).open(rows[0].sealed_secret), 'whsec_secret')
+})
+
 test('a rotation moves the addresses of further hosts, and one that does not answer keeps nobody waiting', async (t) => {
   const installation = await newInstallation(t)
   await makeUser(installation)

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { CartageProcess } from '../../chaos/process.ts'
 import { freePort } from '../support/http/free-port.ts'
-import { receivedOf, uploadApi } from '../support/imports/upload-api.ts'
+import { codeOf, receivedOf, uploadApi } from '../support/imports/upload-api.ts'
 import { eventually, type Setup, setup } from '../support/service/setup.ts'
 
 const file = Buffer.alloc(40 * 1024 ** 2, 'a,b\n1,2\n')
@@ -54,6 +54,98 @@ test('an upload goes on in another process after a kill, and two processes never
   assert.deepEqual(rows, [{ imports: 1 }])
   assert.deepEqual(readdirSync(spool).sort(), ['.id', id])
 })
+
+test('a load whose process is killed is settled by the next request: nothing is stored, or all of it once', {
+  timeout: 180_000,
+}, async (t) => {
+  const { user, house, startPair } = await killable(t)
+  await user.sql(`create table t (a int);
+    create function wait() returns trigger language plpgsql as $$ begin perform pg_sleep(60); return new; end $$;
+    create trigger wait before insert on t for each row execute function wait()`)
+  const { first, a, b, here } = await startPair()
+  const at = new URL(await a.make(4, copy)).pathname
+  const loading = a.patch(`${first.url}${at}`, 0, '1\n2\n').catch(() => 'cut')
+  await eventually(async () => assert.equal((await b.show(here(at))).state, 'loading'), 30_000)
+  await first.process.end('SIGKILL')
+  assert.equal(await loading, 'cut')
+  await user.sql('drop trigger wait on t')
+  const refused = await eventually(async () => {
+    const shown = await b.show(here(at))
+    assert.equal(shown.state, 'refused')
+    return shown
+  }, 30_000)
+  assert.deepEqual([refused.refusal!.code, refused.offset], ['upload-not-loaded', 3])
+  assert.deepEqual((await user.sql('select from t')).rows, [])
+  assert.equal((await b.patch(here(at), 3, '\n')).status, 200)
+  assert.deepEqual((await user.sql('select a from t order by a')).rows, [{ a: 1 }, { a: 2 }])
+  assert.deepEqual(readdirSync(house.spool), ['.id'])
+})
+
+test('a load that was committed by a process that was killed is done, with its answer', {
+  timeout: 180_000,
+}, async (t) => {
+  const { user, house, startPair } = await killable(t)
+  // The commit takes long enough to stop what comes after it.
+  await user.sql(`create table t (a int);
+    create function wait() returns trigger language plpgsql as $$ begin perform pg_sleep(2); return new; end $$;
+    create constraint trigger wait after insert on t deferrable initially deferred for each row execute function wait()`)
+  const { control } = house.service.services.databases
+  const { first, a, b, here } = await startPair()
+  const at = new URL(await a.make(2, copy)).pathname
+  const id = at.split('/').at(-1)!
+  const loading = a.patch(`${first.url}${at}`, 0, '7\n').catch(() => 'cut')
+  await eventually(async () => {
+    const { rows } = await control.query('select from cartage.uploads where id = $1 and answer is not null', [
+      id,
+    ])
+    assert.equal(rows.length, 1)
+  }, 30_000)
+  const blocker = await control.connect()
+  await blocker.query('begin')
+  await blocker.query('select from cartage.uploads where id = $1 for update', [id])
+  await eventually(async () => assert.equal((await user.sql('select from t')).rowCount, 1), 30_000)
+  await first.process.end('SIGKILL')
+  assert.equal(await loading, 'cut')
+  // PostgreSQL would still run what the process had sent.
+  await house.admin(
+    `select pg_terminate_backend(pid, 5000) from pg_stat_activity
+     where query like 'update cartage.uploads%' and wait_event_type = 'Lock' and datname = $1`,
+    [house.service.services.config.namespace],
+  )
+  await blocker.query('rollback')
+  blocker.release()
+  assert.equal((await b.show(here(at))).state, 'loading')
+  const removed = await eventually(async () => {
+    const answer = await b.remove(here(at))
+    assert.notEqual(answer.status, 423)
+    return answer
+  }, 30_000)
+  assert.deepEqual(await codeOf(removed), [409, 'upload-stored'])
+  const done = await b.show(here(at))
+  assert.deepEqual([done.state, done.answer!.total_rows, done.offset], ['done', 1, 2])
+  const again = await b.patch(here(at), 0, '7\n')
+  assert.deepEqual([again.status, ((await again.json()) as { total_rows: number }).total_rows], [200, 1])
+  assert.deepEqual((await user.sql('select a from t')).rows, [{ a: 7 }])
+  assert.deepEqual(readdirSync(house.spool), ['.id'])
+  assert.equal((await b.remove(here(at))).status, 204)
+})
+
+const copy = { kind: 'copyfrom', q: 'copy t from stdin with (format csv)' } as const
+
+/** Two processes over one spool, of which the first is to be killed. */
+async function killable(t: TestContext) {
+  const spool = mkdtempSync(join(tmpdir(), 'cartage-spool-'))
+  t.after(() => rmSync(spool, { recursive: true, force: true }))
+  chmodSync(spool, 0o777)
+  const house = await setup(t, { isIsolated: true })
+  const { user } = house
+  const startPair = async () => {
+    const [first, second] = [await startApi(t, house, spool), await startApi(t, house, spool)]
+    const of = ({ url }: Api) => uploadApi({ ...user, base: `${url}/user/${user.username}` })
+    return { first, a: of(first), b: of(second), here: (at: string) => `${second.url}${at}` }
+  }
+  return { user, house: { ...house, spool }, startPair }
+}
 
 type Api = Readonly<{ url: string; process: CartageProcess }>
 

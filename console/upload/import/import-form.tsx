@@ -4,19 +4,27 @@ import type { CollisionStrategy } from '../../../src/contract/import-names.ts'
 import { Field } from '../../parts/controls/field.tsx'
 import { SelectField } from '../../parts/controls/select-field.tsx'
 
-type FormProps = Readonly<{ isOneFile: boolean; act: string; start: (options: ImportOptions) => void }>
+type FormProps = Readonly<{
+  isOneFile: boolean
+  act: string
+  /** Nothing is chosen that could be imported. */
+  isEmpty: boolean
+  start: (options: ImportOptions) => void
+}>
 
 /** What to do with files that the service imports. */
-export function ImportForm({ isOneFile, act, start }: FormProps) {
+export function ImportForm({ isOneFile, act, isEmpty, start }: FormProps) {
   const [table, setTable] = useState('')
   const [collision, setCollision] = useState<CollisionStrategy | ''>('')
   const [key, setKey] = useState('')
+  const [skipsBad, setSkipsBad] = useState(false)
   const submit = (event: Event) => {
     event.preventDefault()
     start({
       ...(table.trim() && { table_name: table.trim() }),
       ...(collision && { collision_strategy: collision }),
       ...(collision === 'upsert' && { key }),
+      ...(skipsBad && { on_error: 'skip', rejects: 'all' }),
     })
   }
   return (
@@ -27,13 +35,19 @@ export function ImportForm({ isOneFile, act, start }: FormProps) {
         {collision === 'upsert' && (
           <TextField label="Key columns" example="id" value={key} change={setKey} isRequired />
         )}
+        <label class="check">
+          <input type="checkbox" checked={skipsBad} onChange={() => setSkipsBad(!skipsBad)} />
+          Leave out bad rows
+        </label>
       </div>
       <div class="row">
-        <button type="submit" class="primary">
+        <button type="submit" class="primary" disabled={isEmpty}>
           {act}
         </button>
         <span class="muted">
-          All tables of a file appear at once. Geometry is stored in longitude and latitude.
+          {isEmpty
+            ? 'Choose at least one layer.'
+            : 'All tables of a file appear at once. Geometry is stored in longitude and latitude.'}
         </span>
       </div>
     </form>

@@ -1,7 +1,10 @@
 import { importWarnings } from '../../../src/contract/text/import-warnings.ts'
+import { sectionFile } from '../../../src/file-import/rejects-file.ts'
+import { saveFile } from '../../parts/browser/files.ts'
 import { hrefOf, pathTo } from '../../parts/browser/route.ts'
 import { formatBytes, plural } from '../../parts/format.ts'
 import { ErrorNotice, Notice } from '../../parts/notice.tsx'
+import { RejectedTable } from '../rejected-table.tsx'
 import type { ServiceImport } from './service-import.ts'
 
 /** One import: how far it is, and how it ended. */
@@ -16,7 +19,45 @@ export function ImportProgress({ run }: Readonly<{ run: ServiceImport }>) {
     )
   const said = run.document.value?.get_error_text
   const title = `${run.file.name} was not imported.`
-  return <ErrorNotice title={title} error={said ? new Error(said.what_about) : run.error.value} />
+  return (
+    <>
+      <ErrorNotice title={title} error={said ? new Error(said.what_about) : run.error.value} />
+      <Rejected run={run} />
+    </>
+  )
+}
+
+/** The rows that were left out: the first of them, and all as files. */
+function Rejected({ run }: Readonly<{ run: ServiceImport }>) {
+  const {
+    rejected = [],
+    rejected_rows: count = 0,
+    rejected_sections: sections = [],
+  } = run.document.value ?? {}
+  if (count === 0) return null
+  let before = 0
+  const files = sections.map((section) => {
+    const rows = rejected.slice(before, before + section.rows)
+    before += section.rows
+    return { name: `${section.table}-rejected.csv`, text: () => sectionFile(section, rows) }
+  })
+  return (
+    <div class="panel stack tight">
+      <p class="row">
+        {plural(count, 'row was', 'rows were')} left out.{' '}
+        {files.map(({ name, text }) => (
+          <button
+            key={name}
+            type="button"
+            onClick={() => saveFile(name, new Blob([text()], { type: 'text/csv' }))}
+          >
+            Download {name}
+          </button>
+        ))}
+      </p>
+      <RejectedTable rejected={rejected} count={count} />
+    </div>
+  )
 }
 
 function Running({ run }: Readonly<{ run: ServiceImport }>) {
@@ -66,18 +107,21 @@ function Done({ run }: Readonly<{ run: ServiceImport }>) {
   ))
   const isSkipped = tables_created_count === 0 && !progress?.rows
   return (
-    <Notice kind="good" acts={links}>
-      <p>
-        <strong>{run.file.name}</strong>:{' '}
-        {isSkipped
-          ? 'nothing was done, as the table exists.'
-          : `${plural(progress?.rows ?? 0, 'row')} in ${plural(table_names.length, 'table')}.`}
-      </p>
-      {importWarnings(warnings).map((text) => (
-        <p key={text} class="small">
-          {text}
+    <>
+      <Notice kind="good" acts={links}>
+        <p>
+          <strong>{run.file.name}</strong>:{' '}
+          {isSkipped
+            ? 'nothing was done, as the table exists.'
+            : `${plural(progress?.rows ?? 0, 'row')} in ${plural(table_names.length, 'table')}.`}
         </p>
-      ))}
-    </Notice>
+        {importWarnings(warnings).map((text) => (
+          <p key={text} class="small">
+            {text}
+          </p>
+        ))}
+      </Notice>
+      <Rejected run={run} />
+    </>
   )
 }

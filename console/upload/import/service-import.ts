@@ -29,7 +29,7 @@ export class ServiceImport {
   }
 
   cancel(): void {
-    this.#cancelled.abort()
+    if (!this.isOver.value) this.#cancelled.abort()
   }
 
   async #run(): Promise<void> {
@@ -78,7 +78,7 @@ export class ServiceImport {
       this.document.value = found
       if (found.success === undefined) continue
       this.step.value = found.success ? 'done' : found.error_code === cancelled ? 'cancelled' : 'failed'
-      if (found.success) tell('The import is complete')
+      if (found.success && !this.#options.preview) tell('The import is complete')
       return
     }
   }

@@ -68,7 +68,7 @@ async function valuesOf(kind: ArgumentKind): Promise<readonly string[]> {
 }
 
 /** By the kind of argument. */
-type Names = Readonly<Record<'table' | 'key' | 'job', readonly string[]>>
+type Names = Readonly<Record<'table' | 'key' | 'job' | 'query', readonly string[]>>
 
 /** Names are kept for a minute, tokens never. */
 async function cachedNames(folder: string, account: string, ask: () => Promise<Names>): Promise<Names> {
@@ -81,12 +81,12 @@ async function cachedNames(folder: string, account: string, ask: () => Promise<N
   return names
 }
 
-/** Gives up after 2 seconds, because the person waits. Only a master key may list keys and jobs. */
+/** Gives up after 2 seconds, because the person waits. Only a master key may list keys, jobs and queries. */
 async function askNames(baseUrl: string, username: string, token: string): Promise<Names> {
   const client = createClient({ baseUrl, username, token, retries: 0 })
   const late = setTimeout(() => client.close(), 2_000)
   try {
-    const [table, key, job] = await Promise.all([
+    const [table, key, job, query] = await Promise.all([
       client.tables
         .list({ per_page: 100 })
         .then(({ visualizations }) => visualizations.map(({ name }) => name)),
@@ -95,8 +95,12 @@ async function askNames(baseUrl: string, username: string, token: string): Promi
         .then(({ result }) => result.map(({ name }) => name))
         .catch(() => []),
       newestJobs(client).catch(() => []),
+      client.queries
+        .list()
+        .then((queries) => queries.map(({ name }) => name))
+        .catch(() => []),
     ])
-    return { table, key, job }
+    return { table, key, job, query }
   } finally {
     clearTimeout(late)
     client.close()

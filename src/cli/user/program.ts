@@ -15,7 +15,9 @@ import { jobCommands } from './jobs/commands.ts'
 import { openCommand } from './open.ts'
 import { formats } from './output/formats.ts'
 import { profileCommands } from './profile/commands.ts'
+import { scheduleCommands } from './schedules/commands.ts'
 import { sqlCommand } from './sql/command.ts'
+import { queryCommands } from './sql/queries.ts'
 import { transferCommands } from './transfer/commands.ts'
 import { importCommand } from './transfer/import.ts'
 
@@ -25,7 +27,9 @@ const section: Program<UserCall>['section'] = {
   commands: [
     ...profileCommands,
     sqlCommand,
+    ...queryCommands,
     ...jobCommands,
+    ...scheduleCommands,
     importCommand,
     ...transferCommands,
     ...tableCommands,

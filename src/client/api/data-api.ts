@@ -6,9 +6,9 @@ import type { Call, Connection, OnProgress } from '../http/send.ts'
 import { type OnWarnings, sendForBytes, sendForJson } from '../http/send-checked.ts'
 import type { Body } from '../http/transport.ts'
 import { copyUpload, type LoadParameters } from './copy-upload.ts'
-import type { Waiting } from './jobs-api.ts'
 import { RowStream } from './row-stream.ts'
 import { bodyOf, type SqlValue, type Statement, tagged } from './sql-statement.ts'
+import type { Waiting } from './until-answered.ts'
 import {
   copyResumably,
   isLarge,
@@ -110,7 +110,7 @@ export function dataOf(connection: Connection, name: string, clientNumbers: Numb
 }
 
 /** Runs a little later, so that `as` can take its place; without it the request is sent even if nobody waits for the answer. */
-function unlessAs<Answer, Bytes>(run: () => Promise<Answer>, runAs: (format: SqlFormat) => Bytes) {
+export function unlessAs<Answer, Bytes>(run: () => Promise<Answer>, runAs: (format: SqlFormat) => Bytes) {
   let state: 'new' | 'started' | 'file' = 'new'
   const answer = Promise.resolve().then(() => {
     if (state === 'file') return new Promise<never>(() => undefined)
@@ -142,7 +142,7 @@ function queryCall(
   }
 }
 
-const looks = {
+export const looks = {
   json: { type: 'application/json', start: '{"rows":[' },
   geojson: { type: 'application/json', start: '{"type":"FeatureCollection"' },
   csv: { type: 'text/csv', start: '' },

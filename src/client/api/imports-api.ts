@@ -6,7 +6,8 @@ import type { Call, Connection } from '../http/send.ts'
 import { sendForJson } from '../http/send-checked.ts'
 import type { Body } from '../http/transport.ts'
 import { ImportError } from '../job-errors.ts'
-import { type Following, type Submitting, untilAnswered, type Waiting } from './jobs-api.ts'
+import type { Submitting } from './jobs-api.ts'
+import { type Following, untilAnswered, type Waiting } from './until-answered.ts'
 import {
   isLarge,
   type LargeFrom,
@@ -47,6 +48,8 @@ export type ImportOptions = Readonly<{
   max_bad_rows?: number
   /** `all`: every one is listed, with its whole text. */
   rejects?: (typeof rejectLists)[number]
+  /** Nothing is stored: `preview` of the document tells what would be. */
+  preview?: boolean
 }>
 
 export type Importing = Waiting &

@@ -10,20 +10,12 @@ import { jobAddresses } from '../../contract/job-items.ts'
 import { isFinal } from '../../contract/job-status.ts'
 import { hasCode } from '../cartage-error.ts'
 import { randomId } from '../http/random-id.ts'
-import { isPassing, pause, waitBeforeReconnect } from '../http/retry.ts'
 import type { Connection } from '../http/send.ts'
 import { sendForJson } from '../http/send-checked.ts'
-import { JobError, JobNotFollowedError } from '../job-errors.ts'
+import { JobError } from '../job-errors.ts'
+import { followJob } from './follow-job-api.ts'
+import { type Following, untilAnswered, type Waiting } from './until-answered.ts'
 
-export type Waiting = Readonly<{ signal?: AbortSignal | undefined }>
-export type Following = Waiting &
-  Readonly<{
-    onChange?: ((job: JobDocument) => void) | undefined
-    /** The service does not answer, or refuses for the moment: the job goes on, and it is asked for again. Called once per loss. */
-    onLost?: ((error: unknown) => void) | undefined
-    /** How long to ask a service that does not answer. Without it, until it does. */
-    giveUpAfterMs?: number | undefined
-  }>
 /** `after` is the `next` of an earlier page. */
 export type JobListing = JobFilter & Readonly<{ per_page?: number | undefined; after?: string | undefined }>
 export type Submitting = JobOptions & Readonly<{ idempotencyKey?: string | undefined }>
@@ -33,7 +25,7 @@ export function jobsOf(connection: Connection, name: string) {
 
   /** Sent with an idempotency key, so that a repeated request makes no second job. */
   const create = (query: JobQuery, { idempotencyKey = randomId(), ...beside }: Submitting = {}) => {
-    const options = { name: beside.name, labels: beside.labels, timeout: beside.timeout }
+    const options = optionsOf(beside)
     const hasOptions = Object.values(options).some((value) => value !== undefined)
     return sendForJson<JobDocument>(connection, hasOptions ? 'createJobByV4' : jobAddresses(query).create, {
       parameters: { name },
@@ -78,16 +70,27 @@ export function jobsOf(connection: Connection, name: string) {
     return job
   }
 
-  const update = (jobId: string, query: JobQuery) =>
-    sendForJson<JobDocument>(connection, jobAddresses(query).update, {
+  /** `params`: of a query that is one statement. */
+  const update = (jobId: string, query: JobQuery, params?: readonly unknown[]) =>
+    sendForJson<JobDocument>(connection, params ? 'updateJobByV4' : jobAddresses(query).update, {
       ...one(jobId),
-      json: { query },
+      json: { query, params },
     })
 
   return { create, read, update, cancel, finished, run, ...listedJobs(connection, name) }
 }
 
+/** What is sent beside the query; callers may have passed more than that. */
+function optionsOf(options: JobOptions): JobOptions {
+  const { name, labels, timeout, params, not_before, retry, notify } = options
+  return { name, labels, timeout, params, not_before, retry, notify }
+}
+
 function listedJobs(connection: Connection, name: string) {
+  /** The document at each change, with its progress, until the job has ended: an async iterator. */
+  const follow = (jobId: string, options: Omit<Following, 'onChange'> = {}) =>
+    followJob(connection, name, jobId, options)
+
   /** Its name, labels, times and place in the queue too. */
   const details = (jobId: string, { waitSeconds, signal }: Waiting & { waitSeconds?: number } = {}) =>
     sendForJson<FullJobDocument>(connection, 'readJobByV4', {
@@ -107,30 +110,7 @@ function listedJobs(connection: Connection, name: string) {
     }
   }
 
-  return { details, list }
-}
-
-/** Asks again while the service does not answer. What it refuses for good is thrown. */
-export async function untilAnswered<T>(
-  jobId: string,
-  ask: () => Promise<T>,
-  { signal, onLost, giveUpAfterMs = Number.POSITIVE_INFINITY }: Omit<Following, 'onChange'>,
-): Promise<T> {
-  let lostAt: number | undefined
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await ask()
-    } catch (error) {
-      signal?.throwIfAborted()
-      if (!isPassing(error)) throw error
-      if (lostAt === undefined) onLost?.(error)
-      lostAt ??= performance.now()
-      const waitMs = waitBeforeReconnect(error, attempt)
-      const leftMs = giveUpAfterMs - (performance.now() - lostAt)
-      if (leftMs <= 0) throw new JobNotFollowedError(jobId, error)
-      await pause(Math.min(waitMs, leftMs), signal)
-    }
-  }
+  return { details, follow, list }
 }
 
 /** A job that has ended by itself in the meantime need not be cancelled. */

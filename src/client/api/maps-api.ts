@@ -1,4 +1,9 @@
-import type { LayergroupDocument, NamedMapDocument, NamedMapTemplate } from '../../contract/documents.ts'
+import type {
+  LayergroupDocument,
+  NamedMapDocument,
+  NamedMapTemplate,
+  StyleDocument,
+} from '../../contract/documents.ts'
 import { type Connection, sendForText } from '../http/send.ts'
 import { sendForBytes, sendForJson } from '../http/send-checked.ts'
 import { joined, type TilePlace } from './tiles-api.ts'
@@ -39,6 +44,9 @@ type Filtering = Readonly<{
   own_filter?: 0 | 1
   no_filters?: 0 | 1
 }>
+
+/** `theme`: of the built-in basemap. */
+export type StyleOptions = ViewerTokens & Readonly<{ theme?: 'light' | 'dark' }>
 
 export type DataviewOptions = Filtering &
   Readonly<{
@@ -124,6 +132,9 @@ function namedMapsOf(connection: Connection, name: string) {
         query,
         json: values,
       }),
+    /** The MapLibre style of a named map. */
+    style: (template: string, query: StyleOptions = {}) =>
+      sendForJson<StyleDocument>(connection, 'readMapStyle', { parameters: { name, template }, query }),
     /** A vector tile of a named map with the defaults of its placeholders. */
     namedTile: async (
       template: string,

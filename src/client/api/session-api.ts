@@ -3,7 +3,7 @@ import type { Numbers } from '../exact-json.ts'
 import type { Transport } from '../http/transport.ts'
 import { ClientSession } from '../session/client-session.ts'
 import { SessionLink } from '../session/session-link.ts'
-import type { Waiting } from './jobs-api.ts'
+import type { Waiting } from './until-answered.ts'
 
 export type SessionsOf = Readonly<{
   baseUrl: string

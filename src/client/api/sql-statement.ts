@@ -35,7 +35,7 @@ export function bodyOf(sql: Statement): Readonly<{ q: string; params?: readonly 
 }
 
 /** JSON has no text for some values, where PostgreSQL has one. */
-function jsonValue(value: SqlValue | undefined, place: string): unknown {
+export function jsonValue(value: SqlValue | undefined, place: string): unknown {
   if (value === undefined) throw new TypeError(`The parameter ${place} is undefined: null is NULL`)
   if (typeof value === 'number' && !Number.isFinite(value)) return String(value)
   if (value instanceof Uint8Array) return `\\x${hexOf(value)}`

@@ -20,7 +20,12 @@ type PartLoaderOptions = Readonly<{
   name: (error: WireError) => WireError
   /** A part is stored. */
   onStored: (attempt: Attempt) => void
+  /** The COPY has one column more, the first: it gets the line of the row. */
+  numbering?: LineNumbering | undefined
 }>
+
+/** `linesBefore`: are added to the line in the data. */
+export type LineNumbering = Readonly<{ delimiter: string; linesBefore: number }>
 
 /**
  * Loads parts of a file in one transaction, each under a savepoint. Where PostgreSQL refuses a row, the rows before it are
@@ -76,13 +81,18 @@ export class PartLoader {
       if (part) {
         const first = header()
         if (first.length > 0) wire().sendCopyData(first, ignore)
-        wire().sendCopyData(part.bytes, ignore)
+        wire().sendCopyData(this.#toSend(part), ignore)
       }
       wire().finishCopy()
     }
     const { error, ...attempt } = await this.#copy.attempt([this.#begin(), text], { feedCopy })
     this.#savepoint = error ? 'failed' : 'set'
     return { ...attempt, error: error && this.#options.name(error) }
+  }
+
+  #toSend(part: Part): Buffer {
+    const { numbering, dialect, header } = this.#options
+    return numbering ? numbered(part, recordsOf(part, header(), dialect), numbering) : part.bytes
   }
 
   #begin(): string {
@@ -115,6 +125,22 @@ export class PartLoader {
     if (rejected.isFull) throw tooManyBadRows(this.#copy.refusal(told), rejected)
     rejected.add(record.line, bytes.subarray(record.start ?? 0, record.end ?? bytes.length), told)
   }
+}
+
+/** The part with the line of each record before it. */
+export function numbered(
+  { bytes }: Part,
+  records: readonly FoundRecord[],
+  { delimiter, linesBefore }: LineNumbering,
+): Buffer {
+  const numbers = records.map(({ line }) => `${linesBefore + line}${delimiter}`)
+  const result = Buffer.allocUnsafe(numbers.reduce((sum, { length }) => sum + length, bytes.length))
+  let length = 0
+  records.forEach(({ start, end }, at) => {
+    length += result.write(numbers[at]!, length, 'latin1')
+    length += bytes.copy(result, length, start, end)
+  })
+  return result.subarray(0, length)
 }
 
 const savepoint = 'cartage_part'

@@ -3,7 +3,7 @@ import type { WireError } from '../../postgres/wire/wire-error.ts'
 import { type CopyLoad, readLoad } from '../../sql/copy-load.ts'
 import type { CopyStatement } from '../../sql/copy-statement.ts'
 import type { StatementRun } from '../../statements/statement-run.ts'
-import { type Attempt, CopyRun } from '../copy-run.ts'
+import { type Attempt, CopyRun, type LoadRecord } from '../copy-run.ts'
 import type { QuotaShare } from '../quota-ledger.ts'
 import type { Upload } from '../upload.ts'
 import { UploadPump } from '../upload-pump.ts'
@@ -27,6 +27,7 @@ export type LoadInput = Readonly<{
   upload: Upload
   maxBytes: number
   share: QuotaShare
+  record: LoadRecord<Loaded> | undefined
 }>
 
 /** Refuses what cannot be done with these options, before a connection is asked for. */
@@ -53,7 +54,7 @@ export async function loadRows(input: LoadInput, load: CopyLoad, options: LoadOp
       : await loadWhole(copy, input, merge!)
     if (loaded.rows === 0) throw noRows(rejected)
     return loaded
-  })
+  }, input.record)
 }
 
 async function prepareMerge(

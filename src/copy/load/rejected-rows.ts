@@ -24,20 +24,30 @@ export class RejectedRows {
   }
 
   get isFull(): boolean {
-    return this.count >= this.#options.maxBadRows
+    return this.room <= 0
+  }
+
+  /** So many more rows may be left out. */
+  get room(): number {
+    return this.#options.maxBadRows - this.count
   }
 
   /** In the order of the file. */
   get list(): readonly RejectedRow[] {
-    return this.#rows
-      .sort((one, other) => one.section - other.section || one.row.line - other.row.line)
-      .map(({ row }) => row)
+    return this.#sortedRows.map(({ row }) => row)
   }
 
-  /** Of the listed rows, in their order. */
-  get sections(): readonly RejectedSection[] {
-    const rowsOf = (at: number) => this.#rows.filter(({ section }) => section === at + 1).length
-    return this.#sections.map((section, at) => ({ ...section, rows: rowsOf(at) }))
+  get #sortedRows() {
+    return this.#rows.sort((one, other) => one.section - other.section || one.row.line - other.row.line)
+  }
+
+  /** The listed rows by section, in their order. */
+  get sections(): readonly Readonly<{ section: RejectedSection; rows: readonly RejectedRow[] }>[] {
+    const sorted = this.#sortedRows
+    return this.#sections.map((section, at) => ({
+      section,
+      rows: sorted.filter((one) => one.section === at + 1).map(({ row }) => row),
+    }))
   }
 
   /** The rows from now on go into this table. `form`: how their text is to be read. */
@@ -45,14 +55,14 @@ export class RejectedRows {
     this.#sections.push({ table, rows: 0, ...form })
   }
 
-  add(line: number, bytes: Buffer, error: WireError): void {
+  add(line: number, bytes: Buffer, error: WireError, place = placeOf(error)): void {
     this.count += 1
     const { keepsAll } = this.#options
     if (!keepsAll && this.#rows.length === firstRows) return
     const text = this.#decoder
       .decode(keepsAll ? bytes : bytes.subarray(0, shortTextBytes))
       .replace(/\r?\n$|\r$/, '')
-    const { column, value } = placeOf(error)
+    const { column, value } = place
     const row = { line, column, value, error: error.message, sqlstate: error.sqlstate, text }
     this.#textBytes += listedBytes(row)
     if (keepsAll && this.#textBytes > mostTextBytes) throw errors.badRequest(tooMuchText)
@@ -71,12 +81,31 @@ export const mostTextBytes = 16 * 1024 * 1024
 export const tooMuchText =
   'rejects=all lists up to 16 MB of rejected rows: mend the file, or load it without rejects=all'
 
-/** The column and the value that an error is about: PostgreSQL names them in the error or in its context. */
-function placeOf({ context = '', column }: WireError): Pick<RejectedRow, 'column' | 'value'> {
+/** The column and the value that an error is about: PostgreSQL names them in the error, its context or its detail. */
+export function placeOf({
+  context = '',
+  column,
+  detail = '',
+}: Pick<WireError, 'context' | 'column' | 'detail'>): RejectedPlace {
   const [, named, value] =
     /^COPY .*?, line \d+, column (.*?): (?:"([\s\S]*)"|null input)$/m.exec(context) ?? []
-  return { column: named ?? column ?? null, value: value ?? null }
+  // Of a unique index or a foreign key.
+  const [, keys, values] = /^Key \((.*?)\)=\(([\s\S]*)\) /.exec(detail) ?? []
+  return { column: named ?? column ?? keys ?? null, value: value ?? cutValue(values) ?? null }
 }
+
+export type RejectedPlace = Pick<RejectedRow, 'column' | 'value'>
+
+/** As PostgreSQL cuts the value in the context of a COPY. */
+export function cutValue(value: string | null | undefined): string | undefined {
+  if (value === null || value === undefined || Buffer.byteLength(value) <= mostValueBytes) {
+    return value ?? undefined
+  }
+  const cut = new TextDecoder().decode(Buffer.from(value).subarray(0, mostValueBytes))
+  return `${cut.replace(/\uFFFD+$/, '')}...`
+}
+
+const mostValueBytes = 100
 
 /** The line that COPY had come to; undefined if the error is not about one. */
 export function copyLineOf({ context = '' }: WireError): number | undefined {

@@ -12,7 +12,14 @@ import { markPasswordsOld, readSealedHosts, saveHost } from '../host-store.ts'
 import type { Installation } from '../installation.ts'
 import { isOutOfReach } from '../out-of-reach.ts'
 import { moveRolePasswords } from './role-passwords.ts'
-import { lockSecret, readSealedTemplates, replaceVerifier, resealTemplate } from './secret-store.ts'
+import {
+  lockSecret,
+  readSealedTemplates,
+  readSealedWebhooks,
+  replaceVerifier,
+  resealTemplate,
+  resealWebhook,
+} from './secret-store.ts'
 
 export type Rotation = Readonly<{ keys: number; hosts: number; roles: number }>
 
@@ -36,6 +43,7 @@ export async function rotateSecret(
       hosts: await moveHosts(tx, installation.secrets, fresh),
     }
     await moveTemplates(tx, installation.secrets, fresh)
+    await moveWebhooks(tx, installation.secrets, fresh)
     await stage()
     await replaceVerifier(tx, fresh.verifier)
     await markPasswordsOld(tx)
@@ -92,6 +100,13 @@ async function moveTemplates(tx: ClientBase, old: Secrets, fresh: Secrets): Prom
       `the tokens of the named map ${template.name}`,
     )
     await resealTemplate(tx, { ...template, sealedTokens: fresh.seal(tokens) })
+  }
+}
+
+async function moveWebhooks(tx: ClientBase, old: Secrets, fresh: Secrets): Promise<void> {
+  for (const { id, sealedSecret } of await readSealedWebhooks(tx)) {
+    const secret = opened(() => old.open(sealedSecret), `the secret of the webhook ${id}`)
+    await resealWebhook(tx, { id, sealedSecret: fresh.seal(secret) })
   }
 }
 

@@ -38,6 +38,20 @@ export async function readSealedTemplates(tx: ClientBase): Promise<readonly Seal
   return rows
 }
 
+export type SealedWebhook = Readonly<{ id: string; sealedSecret: Buffer }>
+
+/** The secrets with which webhooks are signed. */
+export async function readSealedWebhooks(tx: ClientBase): Promise<readonly SealedWebhook[]> {
+  const { rows } = await tx.query<QueryResultRow & SealedWebhook>(
+    `select id, sealed_secret as "sealedSecret" from cartage.webhooks where sealed_secret is not null`,
+  )
+  return rows
+}
+
+export async function resealWebhook(tx: ClientBase, { id, sealedSecret }: SealedWebhook): Promise<void> {
+  await tx.query('update cartage.webhooks set sealed_secret = $2 where id = $1', [id, sealedSecret])
+}
+
 export async function resealTemplate(
   tx: ClientBase,
   { userId, name, sealedTokens }: SealedTemplate,

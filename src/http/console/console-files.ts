@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { extname, join } from 'node:path'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
+import type { Config } from '../../config/config.ts'
 import { listPackageFolder, packageFile, readPackageFile } from '../../files/package-file.ts'
 
 /** A file of the console, plain and compressed. */
@@ -38,6 +39,27 @@ async function ifThere<T>(read: () => Promise<T>): Promise<T | undefined> {
   })
 }
 
+/** The page of a named map, to be filled in; undefined if the console was not built. */
+export const readMapPage = (pathPrefix: string) => ifThere(() => readPage('map.html', pathPrefix))
+
+/** The pages are the files that must know the service's path behind a proxy. */
+async function readPage(name: string, pathPrefix: string): Promise<string> {
+  const text = (await readPackageFile(join(folder(), name))).toString('utf8')
+  return text.replaceAll('"/console/', `"${pathPrefix}/console/`)
+}
+
+export const pathPrefixOf = ({ publicUrl }: Pick<Config, 'publicUrl'>) =>
+  publicUrl ? new URL(publicUrl).pathname.replace(/\/+$/, '') : ''
+
+/** Of the countries, as GeoJSON; undefined if the console was not built. */
+export async function findCountries(): Promise<string | undefined> {
+  const names = await ifThere(() => listPackageFolder(join(folder(), 'assets')))
+  return names?.find((name) => isPublicData(name) && name.startsWith('countries-'))
+}
+
+/** The console has no other data than that of Natural Earth. */
+export const isPublicData = (name: string) => extname(name) === '.json'
+
 const folder = () => packageFile('dist/console')
 
 async function readAsset(name: string): Promise<ConsoleFile> {
@@ -46,10 +68,8 @@ async function readAsset(name: string): Promise<ConsoleFile> {
   return { type: types[extname(name)]!, etag: etagOf(plain), plain, gzip, br }
 }
 
-/** The one file that must know the service's path behind a proxy. */
 async function readIndex(pathPrefix: string): Promise<ConsoleFile> {
-  const text = (await readPackageFile(join(folder(), 'index.html'))).toString('utf8')
-  const plain = Buffer.from(text.replaceAll('"/console/', `"${pathPrefix}/console/`))
+  const plain = Buffer.from(await readPage('index.html', pathPrefix))
   const type = 'text/html; charset=utf-8'
   // The best quality would take 16 ms of every start, to save 60 bytes.
   const br = brotliCompressSync(plain, { params: { [constants.BROTLI_PARAM_QUALITY]: 5 } })

@@ -2,26 +2,28 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { errors } from '../../errors.ts'
 import { chooseEncoding } from '../middleware/content-encoding.ts'
 import type { Services } from '../services.ts'
-import { type ConsoleFile, openConsoleFiles } from './console-files.ts'
+import { type ConsoleFile, isPublicData, openConsoleFiles, pathPrefixOf } from './console-files.ts'
+import { consolePolicy } from './policy.ts'
 
 /** The console: files made by the build, the same for all users. The API decides what a user may do. */
 export async function consoleRoutes(app: FastifyInstance, { config }: Services): Promise<void> {
-  const pathPrefix = config.publicUrl ? new URL(config.publicUrl).pathname.replace(/\/+$/, '') : ''
-  const files = await openConsoleFiles(pathPrefix)
+  const files = await openConsoleFiles(pathPrefixOf(config))
   const hidden = { schema: { hide: true } }
 
   app.get<{ Params: { '*': string } }>('/console/assets/*', hidden, async (request, reply) => {
     const file = await files?.asset(request.params['*'])
     if (!file) throw errors.pathUnknown()
     // The name contains a hash of the content. A worker uses the policy sent with its own file.
-    reply.header('Cache-Control', 'public, max-age=31536000, immutable').headers(policyHeaders)
+    reply.header('Cache-Control', 'public, max-age=31536000, immutable').headers(consolePolicy)
+    // The basemap of a map on a page of another origin.
+    if (isPublicData(request.params['*'])) reply.header('Access-Control-Allow-Origin', '*')
     return sendFile(request, reply, file)
   })
   // Every other path is a page, which the browser renders.
   for (const path of ['/console', '/console/*']) {
     app.get(path, hidden, async (request, reply) => {
       if (!files) throw errors.notFound('The console, which is not in this build,')
-      reply.header('Cache-Control', 'no-cache').headers(policyHeaders)
+      reply.header('Cache-Control', 'no-cache').headers(consolePolicy)
       return sendFile(request, reply, files.index)
     })
   }
@@ -36,29 +38,3 @@ function sendFile({ headers }: FastifyRequest, reply: FastifyReply, file: Consol
 }
 
 const smallestFirst = ['br', 'gzip'] as const
-
-/** Nothing from another origin, no markup or code from text: see SECURITY.md. */
-const policyHeaders = {
-  'Content-Security-Policy': [
-    "default-src 'none'",
-    "script-src 'self'",
-    "style-src 'self'",
-    "img-src 'self' data: blob:",
-    "connect-src 'self'",
-    "worker-src 'self'",
-    "frame-src 'self'",
-    "form-action 'self'",
-    "base-uri 'none'",
-    "frame-ancestors 'none'",
-    "require-trusted-types-for 'script'",
-    'trusted-types default',
-  ].join('; '),
-  'Referrer-Policy': 'no-referrer',
-  'Cross-Origin-Opener-Policy': 'same-origin',
-  'Permissions-Policy': [
-    ...['accelerometer', 'camera', 'display-capture', 'geolocation', 'gyroscope', 'magnetometer'],
-    ...['microphone', 'midi', 'payment', 'publickey-credentials-get', 'serial', 'usb', 'xr-spatial-tracking'],
-  ]
-    .map((feature) => `${feature}=()`)
-    .join(', '),
-}

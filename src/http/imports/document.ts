@@ -41,6 +41,7 @@ export function importDocument(account: Account, job: Job, record: ImportRecord)
     updated_at: job.updatedAt.toISOString(),
     progress: record.progress ?? noProgress,
     ...(isFinal && result?.rejected && rejectedMembers(result.rejected)),
+    ...(isFinal && result?.preview && { preview: result.preview }),
     ...(isFinal && { success: state === 'complete' }),
   }
 }

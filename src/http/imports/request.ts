@@ -22,6 +22,8 @@ export function readImport(
     throw errors.importInvalid('table_name must be given with sql and table_copy')
   if (options.maxBadRows !== undefined && (source.type === 'sql' || source.type === 'table'))
     throw errors.importInvalid('on_error=skip goes with a file')
+  if (options.isPreview && (source.type === 'sql' || source.type === 'table'))
+    throw errors.importInvalid('preview goes with a file')
   if (options.collision === 'upsert' && !options.key?.length)
     throw errors.importInvalid('collision_strategy upsert needs key: the columns that identify a row')
   return { source, options }
@@ -58,6 +60,7 @@ function readOptions(given: Parameters): ImportOptions {
     sheet: textOf(given, 'sheet'),
     layers: readLayers(given),
     ...readSkipping(given),
+    ...(flag(given, 'preview', false) && { isPreview: true }),
   }
 }
 

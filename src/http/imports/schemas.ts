@@ -84,9 +84,20 @@ const document = {
         description:
           'With rejects=all: which table they are of, and the header of their CSV, or the columns of their COPY text',
       },
+      preview: {
+        type: 'array',
+        items: answered({
+          table: text,
+          layer: { type: ['string', 'null'] },
+          rows: whole,
+          columns: { type: 'array', items: answered({ name: text, type: text }) },
+          first_rows: { type: 'array', items: { type: 'array', items: { type: ['string', 'null'] } } },
+        }),
+        description: 'With preview: the tables that the import would make, and their first rows',
+      },
       success: { type: 'boolean', description: 'Only in a final state' },
     },
-    ['success', 'rejected_rows', 'rejected', 'rejected_sections'],
+    ['success', 'rejected_rows', 'rejected', 'rejected_sections', 'preview'],
   ),
 } as const
 
@@ -123,6 +134,12 @@ const parameters = {
     default: 'first',
     description:
       'With on_error=skip: list the first 100 rejected rows, their text cut at 1 KB, or all with their whole text, up to 16 MB',
+  },
+  preview: {
+    type: 'boolean',
+    default: false,
+    description:
+      'Of a file: it is read and checked as for an import, and nothing is stored. The document tells its layers, columns, types and first rows in `preview`',
   },
   sql: { type: 'string', description: 'One SELECT whose rows become the table table_name' },
   table_copy: { type: 'string', description: 'A table to copy to table_name' },

@@ -1,7 +1,16 @@
-import type { FullJobDocument, ItemDocument, JobDocument } from '../../contract/documents.ts'
+import type {
+  FullItemDocument,
+  FullJobDocument,
+  ItemDocument,
+  JobDocument,
+  JobProgressDocument,
+  NewItem,
+} from '../../contract/documents.ts'
 import { isFinal } from '../../contract/job-status.ts'
-import type { Item, Job } from '../../jobs/job.ts'
+import type { Item, ItemDefinition, Job, JobDefinition, RetryRule } from '../../jobs/job.ts'
 import type { QueuePlace } from '../../jobs/list-store.ts'
+import type { JobProgress } from '../../jobs/progress/job-progress.ts'
+import { shownParam } from './bound-values.ts'
 
 /** A job as its owner sees it: in the form it was sent, templates not filled in. */
 export function jobDocument(job: Job): JobDocument {
@@ -20,31 +29,91 @@ export function jobDocument(job: Job): JobDocument {
 }
 
 /** The same at the addresses of version 4, with what people know the job by, and its times. */
-export function fullJobDocument(job: Job, place?: QueuePlace): FullJobDocument {
+export function fullJobDocument(job: Job, place?: QueuePlace, progress?: JobProgress): FullJobDocument {
   const { startedAt } = job.items[0]!
   const endedAt = startedAt && isFinal(job.status) ? job.updatedAt : undefined
   return withoutAbsent({
     ...jobDocument(job),
-    query: queryDocument(job, timedItemDocument),
+    query: queryDocument(job, fullItemDocument),
     name: job.name,
     labels: job.labels,
-    timeout: job.form === 'string' ? job.items[0]!.timeoutMs : undefined,
+    schedule: job.schedule,
+    ...(job.form === 'string' && ofStatement(job.items[0]!)),
+    not_before: job.delayedUntil?.toISOString() ?? job.notBefore,
+    retry: job.retry && retryDocument(job.retry),
+    attempts: attemptsOf(job),
     started_at: startedAt?.toISOString(),
     ended_at: endedAt?.toISOString(),
     duration_ms: startedAt && endedAt && Math.max(0, endedAt.getTime() - startedAt.getTime()),
     position: place && { ahead: place.ahead, is_host_busy: place.isHostBusy },
+    progress: progress && progressDocument(progress),
   } as FullJobDocument)
 }
 
-function queryDocument(job: Job, itemOfArray = itemDocument): JobDocument['query'] {
+/** Those that have begun. */
+function attemptsOf({ items, retries = 0, status }: Job): number | undefined {
+  if (retries > 0) return status === 'pending' ? retries : retries + 1
+  return items[0]!.startedAt ? 1 : undefined
+}
+
+function progressDocument({ item, items, seen, etaMs }: JobProgress): JobProgressDocument {
+  const lock = seen?.lock ?? undefined
+  return withoutAbsent({
+    item,
+    items,
+    phase: seen?.phase ?? undefined,
+    percent: seen?.percent ?? undefined,
+    waits_for: lock === undefined ? undefined : { lock, sessions: seen!.blockers },
+    eta_ms: etaMs,
+  } as JobProgressDocument)
+}
+
+/** What a job is made of, before it is one. */
+export function definitionDocument(definition: JobDefinition) {
+  const { form, items, name, labels, retry, onsuccess, onerror } = definition
+  const [first] = items
+  const chain = items.map(newItemDocument)
+  return withoutAbsent({
+    query:
+      form === 'string'
+        ? first!.statement
+        : form === 'array'
+          ? chain
+          : withoutAbsent({ query: chain, onsuccess, onerror }),
+    ...(form === 'string' && ofStatement(first!)),
+    name,
+    labels,
+    retry: retry && retryDocument(retry),
+  })
+}
+
+const newItemDocument = ({ statement, params, onsuccess, onerror, timeoutMs }: ItemDefinition): NewItem =>
+  withoutAbsent({
+    query: statement,
+    params: params?.map(shownParam),
+    onsuccess,
+    onerror,
+    timeout: timeoutMs,
+  } as NewItem)
+
+const retryDocument = ({ attempts, backoffMs }: RetryRule) => ({ attempts, backoff_s: backoffMs / 1000 })
+
+/** What the items of other forms say themselves. */
+const ofStatement = ({ timeoutMs, params, rows }: Pick<Item, 'timeoutMs' | 'params' | 'rows'>) => ({
+  timeout: timeoutMs,
+  params: params?.map(shownParam),
+  rows,
+})
+
+function queryDocument(job: Job, fullItem?: (item: Item) => ItemDocument): JobDocument['query'] {
   switch (job.form) {
     case 'string':
       return job.items[0]!.statement
     case 'array':
-      return job.items.map(itemOfArray)
+      return job.items.map(fullItem ?? itemDocument)
     case 'object': {
       const { onsuccess, onerror } = job
-      return withoutAbsent({ query: job.items.map(timedItemDocument), onsuccess, onerror })
+      return withoutAbsent({ query: job.items.map(fullItem ?? timedItemDocument), onsuccess, onerror })
     }
   }
 }
@@ -66,6 +135,10 @@ function itemDocument(item: Item): ItemDocument {
 function timedItemDocument(item: Item): ItemDocument {
   const times = { started_at: item.startedAt?.toISOString(), ended_at: item.endedAt?.toISOString() }
   return withoutAbsent({ ...itemDocument(item), ...times })
+}
+
+function fullItemDocument(item: Item): FullItemDocument {
+  return withoutAbsent({ ...timedItemDocument(item), params: item.params?.map(shownParam), rows: item.rows })
 }
 
 function withoutAbsent<Document extends object>(document: Document): Document {

@@ -14,6 +14,7 @@ export function readWantedJobs(request: FastifyRequest): WantedJobs {
     filter: {
       status: choiceOf(query, 'status', jobStatuses),
       label: textOf(query, 'label'),
+      schedule: textOf(query, 'schedule'),
       since: timeOf(query, 'since'),
       until: timeOf(query, 'until'),
       text: textOf(query, 'text'),

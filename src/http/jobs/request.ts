@@ -1,7 +1,10 @@
 import type { FastifyRequest } from 'fastify'
 import {
+  defaultBackoffSeconds,
   jobLabelRule,
   longestWaitSeconds,
+  maxBackoffSeconds,
+  maxJobAttempts,
   maxJobCharacters,
   maxJobItems,
   maxJobLabels,
@@ -9,8 +12,16 @@ import {
   maxLongJobCharacters,
 } from '../../contract/limits.ts'
 import { type AppError, errors } from '../../errors.ts'
-import type { Fallbacks, ItemDefinition, JobDefinition, JobTags } from '../../jobs/job.ts'
+import type {
+  Fallbacks,
+  ItemDefinition,
+  JobDefinition,
+  JobTags,
+  JobTiming,
+  RetryRule,
+} from '../../jobs/job.ts'
 import { isObject, isUuid, type Parameters } from '../middleware/parameters.ts'
+import { readParams, writtenParams } from './bound-values.ts'
 
 /** Reads the body of a new job at the classic address. */
 export const readNewJob = (body: unknown): JobDefinition =>
@@ -18,11 +29,90 @@ export const readNewJob = (body: unknown): JobDefinition =>
 
 /** The same at the address of version 4, with what may stand beside the query there. */
 export function readLongJob(body: unknown): JobDefinition {
-  const members = readBody(body, maxLongJobCharacters, [...bodyMembers, ...optionMembers, ...shownMembers])
-  const definition = readDefinition(members)
+  const known = [...bodyMembers, ...optionMembers, ...shownMembers]
+  return readLong(readBody(body, maxLongJobCharacters, known))
+}
+
+function readLong(members: Parameters): JobDefinition {
   const { timeoutMs } = readTimeout(members, 'timeout')
+  const definition = withParams(members, readDefinition(members, longItemMembers))
   const items = definition.items.map((item) => (timeoutMs === undefined ? item : { timeoutMs, ...item }))
-  return { ...definition, items, ...readTags(members) }
+  return { ...definition, items, ...readTags(members), ...readTiming(members) }
+}
+
+/** The job of a schedule, beside members that are the schedule's own. */
+export function readScheduledJob(body: Parameters, name: string, others: readonly string[]): JobDefinition {
+  const known = [...bodyMembers, ...others, 'labels', 'timeout', 'params', 'retry']
+  const definition = readLong(readBody(body, maxLongJobCharacters, known))
+  return { ...definition, name }
+}
+
+/** Of the values as they are stored, which may be longer than as JSON.parse reads them. */
+function refuseLongParams(definition: JobDefinition): JobDefinition {
+  const characters = JSON.stringify(definition).length
+  if (characters > 2 * maxLongJobCharacters)
+    throw errors.jobInvalid(tooLarge(characters, maxLongJobCharacters))
+  return definition
+}
+
+/** Bind parameters, beside a single statement or in each item. */
+function withParams(body: Parameters, definition: JobDefinition): JobDefinition {
+  const query = own(body, 'query')
+  const written = writtenParams(body)
+  if (own(body, 'params') !== undefined) {
+    if (typeof query !== 'string')
+      throw errors.jobInvalid('params stands beside a query that is a string, or inside an item')
+    const params = readParams(written.ofJob, 'params')
+    return refuseLongParams({ ...definition, items: definition.items.map((item) => ({ ...item, params })) })
+  }
+  const items = Array.isArray(query) ? query : isObject(query) ? (own(query, 'query') as unknown[]) : []
+  if (!items.some((item) => isObject(item) && own(item, 'params') !== undefined)) return definition
+  const paramsOf = (index: number) =>
+    isObject(items[index]) && own(items[index], 'params') !== undefined
+      ? { params: readParams(written.ofItem(index), `query[${index}].params`) }
+      : {}
+  return refuseLongParams({
+    ...definition,
+    items: definition.items.map((item, index) => ({ ...item, ...paramsOf(index) })),
+  })
+}
+
+function readTiming(members: Parameters): JobTiming {
+  const [notBefore, retry] = [own(members, 'not_before'), own(members, 'retry')]
+  return {
+    ...(notBefore !== undefined && { notBefore: readNotBefore(notBefore) }),
+    ...(retry !== undefined && { retry: readRetry(retry) }),
+  }
+}
+
+function readNotBefore(value: unknown): string {
+  const written = typeof value === 'string' ? /^(\d{4}-\d\d-\d\d)T.*(Z|[+-]\d\d:?\d\d)$/.exec(value) : null
+  const time = written && isoOf(written[0])
+  // In the zone of the service a year may become another one, and JavaScript takes 31 February for 3 March.
+  if (time && /^(?!0000)\d{4}-/.test(time) && isoOf(`${written[1]}T00:00:00Z`)?.startsWith(written[1]!))
+    return time
+  throw errors.jobInvalid('not_before must be a time with its zone, such as 2026-01-31T10:00:00Z')
+}
+
+function isoOf(text: string): string | undefined {
+  const time = new Date(text)
+  return Number.isNaN(time.getTime()) ? undefined : time.toISOString()
+}
+
+export function readRetry(value: unknown): RetryRule {
+  if (!isObject(value)) throw errors.jobInvalid('retry must be an object, such as {"attempts": 3}')
+  refuseUnknownMembers(value, ['attempts', 'backoff_s'], 'retry')
+  const attempts = own(value, 'attempts')
+  const backoff = own(value, 'backoff_s') ?? defaultBackoffSeconds
+  if (!isWhole(attempts, 1, maxJobAttempts))
+    throw errors.jobInvalid(`retry.attempts must be a whole number from 1 to ${maxJobAttempts}`)
+  if (typeof backoff !== 'number' || !(backoff >= 0 && backoff <= maxBackoffSeconds))
+    throw errors.jobInvalid(`retry.backoff_s must be a number from 0 to ${maxBackoffSeconds}`)
+  return { attempts, backoffMs: Math.round(backoff * 1000) }
+}
+
+function isWhole(value: unknown, least: number, most: number): value is number {
+  return typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most
 }
 
 function readBody(body: unknown, maxCharacters: number, known: readonly string[]): Parameters {
@@ -35,11 +125,23 @@ function readBody(body: unknown, maxCharacters: number, known: readonly string[]
 }
 
 /** Reads an update, which may contain only the query: other members of a job are refused. */
-export function readJobUpdate(body: unknown, maxCharacters: number = maxJobCharacters): JobDefinition {
-  const others = [...readOnlyMembers, ...optionMembers, ...shownMembers]
+export function readJobUpdate(body: unknown): JobDefinition {
+  return readDefinition(readUpdate(body, maxJobCharacters, []))
+}
+
+/** The same at the address of version 4: the parameters belong to the query. */
+export function readLongJobUpdate(body: unknown): JobDefinition {
+  const members = readUpdate(body, maxLongJobCharacters, ['params'])
+  return withParams(members, readDefinition(members, longItemMembers))
+}
+
+function readUpdate(body: unknown, maxCharacters: number, beside: readonly string[]): Parameters {
+  const others = [...readOnlyMembers, ...optionMembers, ...shownMembers].filter(
+    (name) => !beside.includes(name),
+  )
   const fixed = isObject(body) ? Object.keys(body).filter((name) => others.includes(name)) : []
   if (fixed.length > 0) throw errors.jobInvalid(`Only query can be changed, not ${fixed.join(', ')}`)
-  return readDefinition(readBody(body, maxCharacters, bodyMembers))
+  return readBody(body, maxCharacters, [...bodyMembers, ...beside])
 }
 
 function readTags(members: Parameters): JobTags {
@@ -81,15 +183,25 @@ const readOnlyOutcome = [
 
 // A document that was read can be sent again: members added by the service are ignored.
 const readOnlyMembers = ['job_id', 'user', 'created_at', 'updated_at', ...readOnlyOutcome]
-const readOnlyItemMembers = ['started_at', 'ended_at', ...readOnlyOutcome]
+const readOnlyItemMembers = ['started_at', 'ended_at', 'rows', ...readOnlyOutcome]
 
 const jobMembers = ['query', 'onsuccess', 'onerror']
 const itemMembers = [...jobMembers, 'timeout', ...readOnlyItemMembers]
+const longItemMembers = [...itemMembers, 'params']
 // Old clients send `api_key` and `client` in every body.
 const bodyMembers = [...jobMembers, 'api_key', 'client', ...readOnlyMembers]
-const optionMembers = ['name', 'labels', 'timeout']
+const optionMembers = ['name', 'labels', 'timeout', 'params', 'not_before', 'retry', 'notify']
 /** In a document of version 4. */
-const shownMembers = ['started_at', 'ended_at', 'duration_ms', 'position']
+const shownMembers = [
+  'started_at',
+  'ended_at',
+  'duration_ms',
+  'position',
+  'rows',
+  'attempts',
+  'progress',
+  'schedule',
+]
 
 function serialisedLength(body: unknown): number {
   try {
@@ -100,7 +212,7 @@ function serialisedLength(body: unknown): number {
   }
 }
 
-function readDefinition(body: Parameters): JobDefinition {
+function readDefinition(body: Parameters, known = itemMembers): JobDefinition {
   const query = own(body, 'query')
   const beside = readFallbacks(body, '')
   if (typeof query === 'string' && query.trim() !== '') {
@@ -108,13 +220,13 @@ function readDefinition(body: Parameters): JobDefinition {
     return { form: isEmpty(beside) ? 'string' : 'object', items, ...beside }
   }
   if (Array.isArray(query) && query.length > 0) {
-    return { form: isEmpty(beside) ? 'array' : 'object', items: readItems(query, 'query'), ...beside }
+    return { form: isEmpty(beside) ? 'array' : 'object', items: readItems(query, 'query', known), ...beside }
   }
-  if (isObject(query)) return readObject(query, beside)
+  if (isObject(query)) return readObject(query, beside, known)
   throw missingQuery()
 }
 
-function readObject(query: Parameters, beside: Fallbacks): JobDefinition {
+function readObject(query: Parameters, beside: Fallbacks, known: readonly string[]): JobDefinition {
   if (!isEmpty(beside)) {
     throw errors.jobInvalid('onsuccess and onerror must be inside query when query is an object')
   }
@@ -124,19 +236,19 @@ function readObject(query: Parameters, beside: Fallbacks): JobDefinition {
     throw errors.jobInvalid('query.query must be a non-empty array')
   }
   const fallbacks = readFallbacks(query, 'query.')
-  return { form: 'object', items: readItems(items, 'query.query'), ...fallbacks }
+  return { form: 'object', items: readItems(items, 'query.query', known), ...fallbacks }
 }
 
-function readItems(values: readonly unknown[], place: string): ItemDefinition[] {
+function readItems(values: readonly unknown[], place: string, known: readonly string[]): ItemDefinition[] {
   if (values.length > maxJobItems)
     throw errors.jobInvalid(`${place} has ${values.length} statements. A job has at most ${maxJobItems}`)
-  return values.map((value, index) => readItem(value, `${place}[${index}]`))
+  return values.map((value, index) => readItem(value, `${place}[${index}]`, known))
 }
 
-function readItem(value: unknown, place: string): ItemDefinition {
+function readItem(value: unknown, place: string, known: readonly string[]): ItemDefinition {
   if (typeof value === 'string') return { statement: readText(value, place) }
   if (!isObject(value)) throw errors.jobInvalid(`${place} must be a string or an object`)
-  refuseUnknownMembers(value, itemMembers, place)
+  refuseUnknownMembers(value, known, place)
   return {
     statement: readText(own(value, 'query'), `${place}.query`),
     ...readTimeout(value, `${place}.timeout`),

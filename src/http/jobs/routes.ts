@@ -1,12 +1,12 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Account } from '../../auth/account.ts'
 import type { FullJobDocument, JobDocument, JobList } from '../../contract/documents.ts'
-import { maxJobCharacters, maxLongJobCharacters } from '../../contract/limits.ts'
 import { errors } from '../../errors.ts'
 import { cancelJob } from '../../jobs/cancel-job.ts'
 import type { Job, JobDefinition } from '../../jobs/job.ts'
 import { findJob } from '../../jobs/job-store.ts'
 import { listJobs, queuePlaceOf } from '../../jobs/list-store.ts'
+import { readJobProgress } from '../../jobs/progress/job-progress.ts'
 import { submitJob } from '../../jobs/submit-job.ts'
 import { updateJob } from '../../jobs/update-job.ts'
 import { locationOf } from '../middleware/address.ts'
@@ -14,14 +14,24 @@ import { jobsCaller } from '../middleware/authenticate.ts'
 import { clientGone } from '../middleware/client-gone.ts'
 import { readIdempotencyKey } from '../middleware/idempotency-key.ts'
 import type { Services } from '../services.ts'
+import { readNotify } from '../webhooks/request.ts'
 import { fullJobDocument, jobDocument } from './document.ts'
+import { following } from './events.ts'
 import { placeText, readWantedJobs } from './list-request.ts'
-import { readJobId, readJobUpdate, readLongJob, readNewJob, readWaitMs } from './request.ts'
+import {
+  readJobId,
+  readJobUpdate,
+  readLongJob,
+  readLongJobUpdate,
+  readNewJob,
+  readWaitMs,
+} from './request.ts'
 import {
   cancelFullJobSchema,
   cancelJobSchema,
   createJobSchema,
   createLongJobSchema,
+  followJobSchema,
   listJobsSchema,
   readFullJobSchema,
   readJobSchema,
@@ -35,10 +45,13 @@ export async function jobsRoutes(app: FastifyInstance, services: Services): Prom
   app.setValidatorCompiler(() => () => true)
 
   const classic = { ...writing, bodyLimit: maxBodyBytes }
-  const long = { config: { ...writing.config, isLongBody: true }, bodyLimit: maxLongBodyBytes }
+  const long = {
+    config: { ...writing.config, isLongBody: true, keepsText: true },
+    bodyLimit: maxLongBodyBytes,
+  }
   const create = creating(services, readNewJob, jobDocument)
   const read = reading(services, async (_account, job) => jobDocument(job))
-  const update = updating(services, maxJobCharacters, jobDocument)
+  const update = updating(services, readJobUpdate, jobDocument)
   const cancel = cancelling(services, jobDocument)
   app.post('/api/v2/sql/job', { ...classic, schema: createJobSchema }, create)
   app.get('/api/v2/sql/job/:jobId', { ...readingConfig, schema: readJobSchema }, read)
@@ -53,10 +66,15 @@ export async function jobsRoutes(app: FastifyInstance, services: Services): Prom
     creating(services, readLongJob, fullJobDocument),
   )
   app.get('/api/v4/jobs/:jobId', { ...readingConfig, schema: readFullJobSchema }, reading(services, place))
+  app.get(
+    '/api/v4/jobs/:jobId/events',
+    { ...readingConfig, schema: followJobSchema, exposeHeadRoute: false },
+    following(services),
+  )
   app.put(
     '/api/v4/jobs/:jobId',
     { ...long, schema: updateFullJobSchema },
-    updating(services, maxLongJobCharacters, fullJobDocument),
+    updating(services, readLongJobUpdate, fullJobDocument),
   )
   app.delete(
     '/api/v4/jobs/:jobId',
@@ -87,7 +105,14 @@ function creating(
   return async (request, reply) => {
     const { account } = await jobsCaller(services, request)
     const definition = readJob(request.body)
-    const { job, isReplay } = await submitJob(services, account, definition, readIdempotencyKey(request))
+    const notify = readNotify(services.config.webhooks, (request.body as { notify?: unknown }).notify)
+    const { job, isReplay } = await submitJob(
+      services,
+      account,
+      definition,
+      readIdempotencyKey(request),
+      (id) => services.webhooks.note(account, id, notify),
+    )
     if (isReplay) reply.header('Idempotency-Replayed', 'true')
     return reply
       .code(201)
@@ -114,18 +139,24 @@ function reading(
   }
 }
 
-/** With the place in the queue, while the job is in it. */
+/** With the place in the queue while the job is in it, and with its progress while it runs. */
 function placing({ databases, config }: Services) {
   return async (account: Account, job: Job): Promise<FullJobDocument> => {
-    if (job.status !== 'pending') return fullJobDocument(job)
-    return fullJobDocument(job, await queuePlaceOf(databases.control, config, account, job.id))
+    if (job.status === 'pending')
+      return fullJobDocument(job, await queuePlaceOf(databases.control, config, account, job.id))
+    if (job.status !== 'running') return fullJobDocument(job)
+    return fullJobDocument(job, undefined, await readJobProgress(databases, account, job.id))
   }
 }
 
-function updating(services: Services, maxCharacters: number, show: Show): Handler<JobDocument> {
+function updating(
+  services: Services,
+  readUpdate: (body: unknown) => JobDefinition,
+  show: Show,
+): Handler<JobDocument> {
   return async (request) => {
     const { account } = await jobsCaller(services, request)
-    const definition = readJobUpdate(request.body, maxCharacters)
+    const definition = readUpdate(request.body)
     const id = await idOfJob(services, request, account)
     return show(await updateJob(services.databases, account, id, definition))
   }

@@ -1,7 +1,10 @@
 import { jobStatuses, stepStatuses } from '../../contract/job-status.ts'
 import {
+  defaultBackoffSeconds,
   defaultPerPage,
   jobLabelRule,
+  maxBackoffSeconds,
+  maxJobAttempts,
   maxJobCharacters,
   maxJobItems,
   maxJobLabels,
@@ -10,6 +13,7 @@ import {
   maxLongJobCharacters,
 } from '../../contract/limits.ts'
 import { idempotencyHeaders, waitQuery } from '../middleware/schemas.ts'
+import { notifySchema } from '../webhooks/schemas.ts'
 
 const sql = { type: 'string', minLength: 1 } as const
 
@@ -61,6 +65,15 @@ const body = {
 const status = { enum: jobStatuses } as const
 const stepStatus = { enum: stepStatuses } as const
 const time = { type: 'string', format: 'date-time' } as const
+
+/** Of bind parameters. */
+const values = {
+  type: 'array',
+  items: {},
+  description: 'Values of `$1`, `$2`, ..., as on the SQL endpoint: bind parameters, never text',
+} as const
+
+const rows = { type: 'integer', description: "Of PostgreSQL's command tag" } as const
 
 const itemDocument = {
   title: 'JobItem',
@@ -125,14 +138,94 @@ const tagsOfJob = {
     minimum: 1,
     description: 'Limit for each statement without one, in milliseconds',
   },
+  params: { ...values, description: `${values.description}. Beside a query that is a string` },
+  not_before: { ...time, description: 'The job waits until then' },
+  retry: {
+    type: 'object',
+    required: ['attempts'],
+    additionalProperties: false,
+    description:
+      'Tries an item again that failed with SQLSTATE class 40, 53, 55 or with 57P03, if it ran in a transaction',
+    properties: {
+      attempts: { type: 'integer', minimum: 1, maximum: maxJobAttempts, description: 'The first included' },
+      backoff_s: {
+        type: 'number',
+        minimum: 0,
+        maximum: maxBackoffSeconds,
+        default: defaultBackoffSeconds,
+        description: 'Seconds before the second attempt; doubled before each further one',
+      },
+    },
+  },
 } as const
 
-const fullJob = {
+const longItem = { ...item, properties: { ...item.properties, params: values } } as const
+const longItems = { ...items, items: { anyOf: [sql, longItem] } } as const
+const longQuery = {
+  ...query,
+  anyOf: [sql, longItems, { ...query.anyOf[2], properties: { query: longItems, ...fallbacks } }],
+} as const
+
+const fullItemDocument = {
+  ...itemDocument,
+  title: 'FullJobItem',
+  properties: { ...itemDocument.properties, params: values, rows },
+} as const
+const fullChain = { type: 'array', items: fullItemDocument } as const
+
+const progress = {
+  type: 'object',
+  description: 'While the job runs. What PostgreSQL does not tell is absent',
+  required: ['item', 'items'],
+  properties: {
+    item: { type: 'integer', description: 'The statement that runs, from 1' },
+    items: { type: 'integer' },
+    phase: { type: 'string', description: 'Of CREATE INDEX, COPY, VACUUM, ANALYZE and CLUSTER' },
+    percent: { type: 'number', description: 'Of the phase' },
+    waits_for: {
+      type: 'object',
+      required: ['lock', 'sessions'],
+      properties: {
+        lock: { type: 'string', description: 'Its kind, such as relation' },
+        sessions: {
+          type: 'array',
+          description: 'Sessions of the account itself that hold it up; empty if others do',
+          items: {
+            type: 'object',
+            required: ['pid', 'state', 'query', 'since'],
+            properties: {
+              pid: { type: 'integer' },
+              state: { type: ['string', 'null'] },
+              query: { type: 'string' },
+              since: time,
+            },
+          },
+        },
+      },
+    },
+    eta_ms: {
+      type: 'integer',
+      description: 'The median of the last five runs of the same statement, less the time it has run',
+    },
+  },
+} as const
+
+export const fullJob = {
   ...job,
   title: 'FullJob',
   properties: {
     ...job.properties,
     ...tagsOfJob,
+    query: {
+      anyOf: [
+        sql,
+        fullChain,
+        { type: 'object', required: ['query'], properties: { query: fullChain, ...fallbacks } },
+      ],
+    },
+    schedule: { type: 'string', description: 'The schedule that made it' },
+    rows,
+    attempts: { type: 'integer', description: 'Since it was first begun' },
     started_at: time,
     ended_at: time,
     duration_ms: { type: 'integer' },
@@ -145,7 +238,18 @@ const fullJob = {
         is_host_busy: { type: 'boolean', description: 'It is its turn, but every slot of the host is taken' },
       },
     },
+    progress,
   },
+} as const
+
+/** What a schedule says of its jobs. */
+export const scheduledMembers = {
+  query: longQuery,
+  params: tagsOfJob.params,
+  ...fallbacks,
+  labels: tagsOfJob.labels,
+  timeout: tagsOfJob.timeout,
+  retry: tagsOfJob.retry,
 } as const
 
 const texts = { type: 'array', items: { type: 'string' } } as const
@@ -187,8 +291,11 @@ export const createJobSchema = {
 export const createLongJobSchema = {
   ...createJobSchema,
   summary: 'Queue a job, also a long one',
-  description: `The same as at the classic address, up to ${maxLongJobCharacters} characters as JSON, with a name and labels beside the query. A job can be read, changed and cancelled at either address.`,
-  body: { ...body, properties: { ...body.properties, ...tagsOfJob } },
+  description: `The same as at the classic address, up to ${maxLongJobCharacters} characters as JSON, with what people know it by, parameters and times beside the query. A job can be read, changed and cancelled at either address.`,
+  body: {
+    ...body,
+    properties: { ...body.properties, query: longQuery, ...tagsOfJob, notify: notifySchema },
+  },
   response: {
     ...createJobSchema.response,
     201: { ...createJobSchema.response[201], ...fullJob, description: 'The job, pending' },
@@ -205,6 +312,7 @@ export const listJobsSchema = {
     properties: {
       status,
       label: { type: 'string' },
+      schedule: { type: 'string', description: 'The name of the schedule that made them' },
       since: { ...time, description: 'Created then or later' },
       until: { ...time, description: 'Created before' },
       text: { type: 'string', description: 'Part of the SQL, in any case' },
@@ -270,8 +378,31 @@ export const readFullJobSchema = {
   response: { 200: { ...fullJob, description: 'The job' } },
 }
 
+export const followJobSchema = {
+  tags,
+  summary: 'Follow a job',
+  description:
+    'Server-sent events: the document at each change, a comment every 15 seconds, and at the end the final document. A reconnecting client sends the id of its last event.',
+  params,
+  headers: {
+    type: 'object',
+    properties: {
+      'last-event-id': { type: 'string', description: 'The id of the last event: go on from there' },
+    },
+  },
+  produces: ['text/event-stream'],
+  response: {
+    200: {
+      description: 'The events',
+      content: { 'text/event-stream': { schema: { type: 'string' } } },
+    },
+    204: { description: 'The last event was the end of the job', type: 'null' },
+  },
+}
+
 export const updateFullJobSchema = {
   ...updateJobSchema,
+  body: { ...body, properties: { ...body.properties, query: longQuery, params: tagsOfJob.params } },
   response: { 200: { ...fullJob, description: 'The job, pending' } },
 }
 

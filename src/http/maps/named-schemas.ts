@@ -21,7 +21,12 @@ const template = {
       'By name, each with `type` (`sql_literal`, `sql_ident`, `number`, `css_color`) and `default`',
   },
   layergroup: { ...anyObject, description: 'The config of a map, with `<%= name %>` for placeholders' },
-  view: { type: ['object', 'null'], additionalProperties: true },
+  view: {
+    type: ['object', 'null'],
+    additionalProperties: true,
+    description:
+      'What its page shows: `title`, `description`, `style` (layers of a MapLibre style), `basemap`, `popup`, `legend`, `zoom`, `center`, `bounds`',
+  },
   api_key: apiKey,
 } as const
 

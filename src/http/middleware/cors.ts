@@ -57,6 +57,8 @@ const exposedHeaders = [
   'Upload-Length',
   'Upload-Metadata',
   'Upload-Expires',
+  'Upload-State',
+  'Upload-Error',
   'Carto-Rate-Limit-Limit',
   'Carto-Rate-Limit-Remaining',
   'Carto-Rate-Limit-Reset',

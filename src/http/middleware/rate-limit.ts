@@ -44,13 +44,17 @@ export function limitRates(app: FastifyInstance, services: Services): void {
   })
 }
 
-/** Counts a statement of a session like a request to the SQL endpoint. */
-export async function limitStatement(services: Services, { account, key }: Principal): Promise<void> {
-  const rate = rateOf(services.config, account, 'sql')
+/** Counts a statement of a session like a request to the SQL endpoint, and a load of an upload like one to copyfrom. */
+export async function limitStatement(
+  services: Services,
+  { account, key }: Principal,
+  group: 'sql' | 'copyfrom' = 'sql',
+): Promise<void> {
+  const rate = rateOf(services.config, account, group)
   if (!rate) return
-  const bucket = key.type === 'default' ? ('sql without a key' as const) : 'sql'
+  const bucket = key.type === 'default' ? (`${group} without a key` as const) : group
   const verdict = await checkRate(services, refusalsOf(services), account, bucket, rate)
-  if (!verdict.isAllowed) throw refusal(services, 'sql', verdict)
+  if (!verdict.isAllowed) throw refusal(services, group, verdict)
 }
 
 function refusal({ metrics }: Services, group: EndpointGroup, { retrySeconds }: RateVerdict): AppError {

@@ -13,6 +13,7 @@ type ErrorName = 'Error' | 'KeyError' | 'MapError'
 const answers: Readonly<Record<string, Readonly<{ error: ErrorName; statuses: readonly Status[] }>>> = {
   keys: { error: 'KeyError', statuses: [400, 401, 403, 404, 408, 413, 415, 429, 500, 503] },
   jobs: { error: 'Error', statuses: [400, 401, 403, 404, 408, 413, 415, 429, 500, 503] },
+  schedules: { error: 'Error', statuses: [400, 401, 403, 404, 408, 409, 413, 415, 429, 500, 503] },
   imports: { error: 'Error', statuses: [400, 401, 403, 404, 408, 413, 415, 429, 500, 503] },
   copy: { error: 'Error', statuses: [400, 401, 403, 404, 408, 415, 429, 500, 503] },
   sql: { error: 'Error', statuses: [400, 401, 403, 404, 408, 413, 415, 429, 500, 503] },

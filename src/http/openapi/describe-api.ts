@@ -85,6 +85,7 @@ const areas: Readonly<
 > = {
   keys: { description: 'API keys and their grants; needs a master key', security: withKey },
   jobs: { description: 'Batch SQL; needs a master key', security: withKey },
+  schedules: { description: 'Jobs by the clock; needs a master key', security: withKey },
   copy: { description: 'Bulk data in and out; without a key as the public', security: withOrWithoutKey },
   sql: { description: 'SQL answered at once; without a key as the public', security: withOrWithoutKey },
   tables: { description: "The account's tables", security: withOrWithoutKey },

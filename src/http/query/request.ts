@@ -20,9 +20,12 @@ import {
 /** Reads the parameters of a request, from query string and body; throws on the first bad one. */
 export function readQuery(request: FastifyRequest): Query {
   const parameters = knownOf(parametersOf(request))
+  return { sql: sqlOf(parameters), params: paramsOf(parameters), ...rowsOptionsOf(parameters) }
+}
+
+/** How the rows are wanted. */
+export function rowsOptionsOf(parameters: Parameters): Omit<Query, 'sql' | 'params'> {
   return {
-    sql: sqlOf(parameters),
-    params: paramsOf(parameters),
     format: choiceInAnyCase(parameters, 'format', sqlFormats) ?? 'json',
     paging: pagingOf(parameters),
     skippedFields: skippedFieldsOf(parameters.skipfields),

@@ -4,7 +4,7 @@ import { maxFilenameLength } from '../middleware/parameters.ts'
 import { apiKey, error, onceHeaders, repeated, text } from '../middleware/schemas.ts'
 
 /** Described, not enforced: bad values are refused by readQuery in the words of this API. */
-const parameters = {
+export const parameters = {
   q: text('The SQL: one statement or several, sent to PostgreSQL in one message.'),
   params: text(
     'A JSON array with the values of $1, $2, ... in the SQL, which is a single statement then. In a JSON body the array itself.',
@@ -78,7 +78,7 @@ const features = {
   },
 }
 
-const responses = {
+export const responses = {
   200: {
     description: 'The rows, in the format asked for. Compressed by Accept-Encoding, unless they are few.',
     headers: {

@@ -136,7 +136,10 @@ async function sendEncoded(reply: FastifyReply, query: Query, body: string, enco
 const smallBytes = 1024
 
 function setHeaders(reply: FastifyReply, { format, filename }: Query): FastifyReply {
-  reply.header('content-type', contentTypes[format]).header('vary', 'Accept-Encoding')
+  reply.header('content-type', contentTypes[format])
+  // A saved query varies by more.
+  if (!String(reply.getHeader('vary') ?? '').includes('Accept-Encoding'))
+    reply.header('vary', 'Accept-Encoding')
   if (filename === undefined && format !== 'csv' && !isFile(format)) return reply
   const name = filename ?? 'cartodb-query'
   const extension = `.${isGdalFormat(format) ? gdalFormats[format].extension : format}`

@@ -1,19 +1,24 @@
-import { createReadStream } from 'node:fs'
+import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Principal } from '../../auth/account.ts'
 import type { CopyAnswer } from '../../contract/documents.ts'
 import type { ErrorCode } from '../../contract/error-codes.ts'
 import { copyFrom } from '../../copy/copy-from.ts'
+import type { LoadRecord, LoadTransaction } from '../../copy/copy-run.ts'
+import type { Loaded } from '../../copy/load/load.ts'
 import { AppError, errors } from '../../errors.ts'
 import { findImport } from '../../imports/import-store.ts'
 import type { HeldUpload } from '../../imports/resumable/held-upload.ts'
-import type { UploadRecord } from '../../imports/resumable/upload-store.ts'
+import { announceLoad, settleLoad } from '../../imports/resumable/load-flight.ts'
+import type { LoadFlight, UploadRecord } from '../../imports/resumable/upload-store.ts'
 import { removeFolder, type Spool, uploadedFile } from '../../imports/spool.ts'
 import { submitImport } from '../../imports/submit-import.ts'
 import { copyDocument } from '../copy/document.ts'
 import { readStoredLoad } from '../copy/request.ts'
 import { wantedImport } from '../imports/wanted-import.ts'
+import { limitStatement } from '../middleware/rate-limit.ts'
 import type { Services } from '../services.ts'
+import { refusalOf } from './document.ts'
 import { readWish, type UploadWish } from './request.ts'
 
 /** The whole file is here: it becomes what was wished. Of a copyfrom, its answer is returned. */
@@ -78,6 +83,7 @@ export async function hasImport(
   return (await findImport(databases.control, account, id)) !== undefined
 }
 
+/** The rows are loaded in a transaction whose outcome is known after any crash. Each try counts as a copyfrom. */
 async function finishCopy(
   services: Services,
   principal: Principal,
@@ -87,35 +93,88 @@ async function finishCopy(
 ): Promise<CopyAnswer> {
   const { id } = held.record
   const { statement, options, encoding } = readStoredLoad(parameters)
-  if (!(await held.change('loading'))) throw errors.uploadLocked()
-  const body = createReadStream(join(spool.resumableOf(id), uploadedFile))
-  const startedAt = performance.now()
-  const upload = { body, encoding, begin: nothing, isComplete: () => true, wait: noWait, gone: neverGone }
-  const loaded = await copyFrom(services.copies, principal, { statement, upload, options })
-    .catch(async (error: unknown) => {
-      if (isRefusal(error)) await held.change('open')
-      throw error
-    })
-    .finally(() => body.destroy())
+  await limitStatement(services, principal, 'copyfrom')
+  // Opened first: an error of a stream that nobody listens to yet would end the process.
+  const file = await open(join(spool.resumableOf(id), uploadedFile))
+  const body = file.createReadStream().on('error', nothing)
+  const load = new UploadLoad(services, principal, held)
+  const upload = { body, encoding, begin: nothing, isComplete: () => true, wait: noWait, gone: load.gone }
+  try {
+    await copyFrom(services.copies, principal, { statement, upload, options, record: load })
+  } catch (error) {
+    await load.settle(error)
+  } finally {
+    load.end()
+    body.destroy()
+  }
   // The rows are stored: whatever fails from here on, they are never loaded again.
-  const answer = copyDocument(loaded, Math.round(performance.now() - startedAt))
-  await held.finish(answer)
+  await held.finish()
   await removeFolder(spool.resumableOf(id))
-  return answer
+  return load.answer!
 }
 
-/** Nothing was stored, so it may be tried again. */
-const isRefusal = (error: unknown) =>
-  error instanceof AppError && error.kind !== 'broken' && !inDoubt.has(error.code)
-
-const inDoubt: ReadonlySet<ErrorCode> = new Set(['copy-outcome-unknown', 'statement-outcome-unknown'])
-
-/** The load goes on if the client leaves: it gets the answer when it sends the request again. */
 const nothing = () => undefined
 const noWait = { begin: nothing, end: nothing }
-const neverGone = {
-  aborted: false,
-  addEventListener: nothing,
-  removeEventListener: nothing,
-  reason: undefined,
+
+/** The record of one load. It goes on if the client leaves: the request sent again gets the answer. */
+class UploadLoad implements LoadRecord<Loaded> {
+  readonly #services: Services
+  readonly #principal: Principal
+  readonly #held: HeldUpload
+  readonly #startedAt = performance.now()
+  readonly #left = new AbortController()
+  #flight: LoadFlight | null = null
+  answer: CopyAnswer | undefined
+
+  constructor(services: Services, principal: Principal, held: HeldUpload) {
+    this.#services = services
+    this.#principal = principal
+    this.#held = held
+    held.taken.addEventListener('abort', this.#leave)
+    if (held.taken.aborted) this.#leave()
+  }
+
+  /** Another request may have the upload until the load has begun. */
+  get gone(): AbortSignal {
+    return this.#left.signal
+  }
+
+  readonly #leave = () => this.#left.abort()
+
+  readonly begun = async (transaction: LoadTransaction): Promise<void> => {
+    const { hostId } = this.#principal.account
+    this.#flight = { ...transaction, hostId }
+    await announceLoad(this.#services.databases, this.#held, hostId, transaction)
+    this.end()
+  }
+
+  readonly sent = async (loaded: Loaded): Promise<void> => {
+    this.answer = copyDocument(loaded, Math.round(performance.now() - this.#startedAt))
+    if (!(await this.#held.keepAnswer(this.answer))) throw errors.uploadLocked()
+  }
+
+  end(): void {
+    this.#held.taken.removeEventListener('abort', this.#leave)
+  }
+
+  /** After a failure. Returns if the rows are stored all the same; throws what is to be answered. */
+  async settle(error: unknown): Promise<void> {
+    if (this.gone.aborted) throw errors.uploadLocked()
+    if (isInDoubt(error) && this.#flight) {
+      const record = { ...this.#held.record, flight: this.#flight }
+      const outcome = await settleLoad(this.#services.databases, record).catch(() => 'unknown' as const)
+      if (outcome === 'stored') return
+      if (outcome === 'unknown') throw error
+    }
+    if (await this.#held.refuse(refusalOf(error))) throw error
+    throw (await this.#held.isCancelled())
+      ? errors.statementCancelled(error, 'by the DELETE of its upload')
+      : errors.uploadLocked()
+  }
 }
+
+/** It may have been stored. */
+const isInDoubt = (error: unknown) =>
+  !(error instanceof AppError) || error.kind === 'broken' || doubts.has(error.code)
+
+const doubts: ReadonlySet<ErrorCode> = new Set(['copy-outcome-unknown', 'statement-outcome-unknown'])

@@ -46,6 +46,7 @@ async function pour({ request, reply, held, idleMs }: Receiving, target: UploadP
   const stall = new Stall(request, reply, idleMs)
   const leave = () => raw.destroy(errors.uploadLocked())
   held.taken.addEventListener('abort', leave, { once: true })
+  if (held.taken.aborted) leave()
   try {
     sendContinue(reply.raw)
     for await (const chunk of stall.watch(raw) as AsyncIterable<Buffer>) {

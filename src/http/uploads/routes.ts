@@ -4,7 +4,8 @@ import type { Principal } from '../../auth/account.ts'
 import type { Config } from '../../config/config.ts'
 import { userDataSize } from '../../copy/copy-from.ts'
 import { errors } from '../../errors.ts'
-import { type HeldUpload, holdUpload } from '../../imports/resumable/held-upload.ts'
+import { type HeldUpload, holdToCancel, holdUpload } from '../../imports/resumable/held-upload.ts'
+import { settleLoad } from '../../imports/resumable/load-flight.ts'
 import { checksumAlgorithms } from '../../imports/resumable/upload-part.ts'
 import {
   deleteUpload,
@@ -22,6 +23,7 @@ import { importCaller, keyHolder } from '../imports/callers.ts'
 import { wantedImport } from '../imports/wanted-import.ts'
 import { locationOf } from '../middleware/address.ts'
 import type { Services } from '../services.ts'
+import { refusalOf, stateOf, type UploadDocument, uploadDocument } from './document.ts'
 import { finish, hasImport } from './finish.ts'
 import { receivePart } from './receive-part.ts'
 import {
@@ -35,7 +37,13 @@ import {
   tusVersion,
   type UploadWish,
 } from './request.ts'
-import { appendToUploadSchema, createUploadSchema, deleteUploadSchema, readUploadSchema } from './schemas.ts'
+import {
+  appendToUploadSchema,
+  createUploadSchema,
+  deleteUploadSchema,
+  readUploadSchema,
+  showUploadSchema,
+} from './schemas.ts'
 
 /** Resumable uploads, after the protocol tus 1.0. Each becomes an import, or the rows of a copyfrom. */
 export async function uploadsRoutes(app: FastifyInstance, services: Services): Promise<void> {
@@ -63,6 +71,9 @@ export async function uploadsRoutes(app: FastifyInstance, services: Services): P
   )
   const reading = { config: { ...pieces.config, isHeadDescribed: true } }
   app.head(one, { ...reading, schema: readUploadSchema }, (request, reply) => read(services, request, reply))
+  app.get(one, { ...pieces, exposeHeadRoute: false, schema: showUploadSchema }, (request) =>
+    show(services, request),
+  )
   app.patch(one, { ...pieces, schema: appendToUploadSchema }, (request, reply) =>
     append(services, request, reply),
   )
@@ -163,15 +174,48 @@ async function read(services: Services, request: FastifyRequest, reply: FastifyR
   const record = await settled(services, await ownUpload(services, principal, request))
   if (record.metadata !== '') reply.header('Upload-Metadata', record.metadata)
   if (record.state === 'done') showImport(services, request, reply, record)
-  return reply.headers({ ...progressOf(record), 'Upload-Length': record.length }).send()
+  if (record.refusal) reply.header('Upload-Error', record.refusal.code)
+  return reply
+    .headers({ ...progressOf(record), 'Upload-Length': record.length, 'Upload-State': stateOf(record) })
+    .send()
+}
+
+async function show(services: Services, request: FastifyRequest): Promise<UploadDocument> {
+  const principal = await keyHolder(services, request)
+  const found = await ownUpload(services, principal, request)
+  // Only looked at: a request that is sending goes on.
+  const record = found.state === 'open' ? found : await settled(services, found)
+  return uploadDocument(record, importPath(services, request, record))
 }
 
 /** A client that asks has given up its earlier request, whose last bytes may not be counted yet. */
-async function settled({ databases }: Services, found: UploadRecord): Promise<UploadRecord> {
-  if (!found.isLocked || found.state !== 'open') return found
-  const held = await holdUpload(databases.control, found)
-  await held?.release()
-  return held?.record ?? found
+async function settled(services: Services, found: UploadRecord): Promise<UploadRecord> {
+  const isAsked = found.state === 'open' ? found.isLocked : found.state === 'loading' && !found.isLocked
+  if (!isAsked) return found
+  const held = await holdUpload(services.databases.control, found)
+  if (!held) return found
+  try {
+    return await settleHeld(services, held)
+  } finally {
+    await held.release()
+  }
+}
+
+/** Of a load that lost its request, PostgreSQL knows what became of it. One that still runs is ended. */
+async function settleHeld({ databases, imports }: Services, held: HeldUpload): Promise<UploadRecord> {
+  const record = { ...held.record, isLocked: false }
+  if (record.state !== 'loading') return record
+  const outcome = await settleLoad(databases, record)
+  if (outcome === 'unknown') return record
+  if (outcome === 'not-stored') {
+    const refusal = refusalOf(errors.uploadNotLoaded())
+    if (!(await held.refuse(refusal))) throw errors.uploadLocked()
+    return { ...record, state: 'open', answer: null, refusal }
+  }
+  await held.finish()
+  const spool = await imports.spool()
+  if (spool.id === record.spool) await removeFolder(spool.resumableOf(record.id))
+  return { ...record, state: 'done', received: record.length, refusal: null }
 }
 
 const progressOf = (record: UploadRecord) => ({ 'Upload-Offset': record.received, ...expiry(record) })
@@ -212,7 +256,7 @@ type Appending = Readonly<{
 /** Returns the upload after the request. */
 async function appendHeld(services: Services, appending: Appending, part: Part): Promise<UploadRecord> {
   const { principal, request, reply, held, spool } = appending
-  const { record } = held
+  const record = await settleHeld(services, held)
   if (record.state === 'done') return record
   if (record.state === 'loading') throw errors.uploadOutcomeUnknown()
   checkOffset(reply, record, part)
@@ -243,16 +287,23 @@ function answerLast(
 }
 
 function showImport(
-  { config }: Services,
+  services: Services,
   request: FastifyRequest,
   reply: FastifyReply,
-  { id, metadata }: UploadRecord,
+  record: UploadRecord,
 ): void {
-  if (readWish(metadata).kind !== 'import') return
-  reply.header(
-    'Location',
-    locationOf(request, config).replace(/\/api\/v4\/uploads\/.*$/, `/api/v1/imports/${id}`),
-  )
+  const path = importPath(services, request, record)
+  if (path !== undefined) reply.header('Location', path)
+}
+
+/** Undefined: it becomes no import. */
+function importPath(
+  { config }: Services,
+  request: FastifyRequest,
+  { id, metadata }: UploadRecord,
+): string | undefined {
+  if (readWish(metadata).kind !== 'import') return undefined
+  return locationOf(request, config).replace(/\/api\/v4\/uploads\/.*$/, `/api/v1/imports/${id}`)
 }
 
 function checkOffset(
@@ -265,7 +316,7 @@ function checkOffset(
   throw errors.uploadOffsetWrong(received)
 }
 
-/** What it has become stays. */
+/** What it has become stays. A load that runs is ended, and stores nothing. */
 async function terminate(
   services: Services,
   request: FastifyRequest,
@@ -276,9 +327,12 @@ async function terminate(
   checkVersion(request, reply)
   const record = await ownUpload(services, principal, request)
   const spool = await spoolOf(services, record)
-  const held = await holdUpload(control, record)
+  const held = await holdToCancel(control, record)
   if (!held) throw errors.uploadLocked()
   try {
+    const { state } = await settleHeld(services, held)
+    if (state === 'loading') throw errors.uploadOutcomeUnknown()
+    if (state === 'done' && held.record.state === 'loading') throw errors.uploadStored()
     await deleteUpload(control, record.id)
     await removeFolder(spool.resumableOf(record.id))
   } finally {

@@ -1,5 +1,6 @@
 import { copyAnswer } from '../copy/schemas.ts'
-import { text } from '../middleware/schemas.ts'
+import { answered, text } from '../middleware/schemas.ts'
+import { uploadStates } from './document.ts'
 import { partType, uploadKinds } from './request.ts'
 
 /** Described, not enforced: the readers refuse in the words of this API. */
@@ -58,8 +59,53 @@ export const readUploadSchema = {
         'Upload-Offset': offset,
         'Upload-Length': offset,
         'Upload-Expires': { type: 'string' },
+        'Upload-State': { type: 'string', enum: uploadStates },
+        'Upload-Error': { type: 'string', description: 'The code of the error of the last load' },
         Location: { type: 'string' },
       },
+    },
+  },
+}
+
+export const showUploadSchema = {
+  tags,
+  summary: 'Read an upload, and what became of it',
+  description:
+    'Beside HEAD of the protocol: the same as a document, with the answer of a copyfrom, or with the error of its last load.',
+  params: uploadParams,
+  response: {
+    200: {
+      description: 'The upload',
+      ...answered(
+        {
+          id: { type: 'string', format: 'uuid' },
+          state: {
+            type: 'string',
+            enum: uploadStates,
+            description:
+              'refused: the last load was refused, and can be tried again with the last byte. unknown: the service stopped while it loaded, and PostgreSQL cannot tell the outcome any more.',
+          },
+          offset,
+          length: offset,
+          expires_at: { type: 'string', format: 'date-time' },
+          import: text('The address of the import.'),
+          answer: copyAnswer,
+          refusal: answered(
+            {
+              status: { type: 'integer' },
+              error: { type: 'array', items: { type: 'string' } },
+              code: { type: 'string' },
+              sqlstate: { type: 'string' },
+              detail: { type: 'string' },
+              hint: { type: 'string' },
+              context: { type: 'string' },
+              rejected_rows: { type: 'integer' },
+            },
+            ['sqlstate', 'detail', 'hint', 'context', 'rejected_rows'],
+          ),
+        },
+        ['import', 'answer', 'refusal'],
+      ),
     },
   },
 }
@@ -102,8 +148,12 @@ export const appendToUploadSchema = {
 export const deleteUploadSchema = {
   tags,
   summary: 'Remove an upload',
-  description: 'What a finished upload has become stays.',
+  description:
+    'What a finished upload has become stays. A load that is running is stopped, and stores nothing.',
   params: uploadParams,
   headers: withVersion,
-  response: { 204: { description: 'It is gone' } },
+  response: {
+    204: { description: 'It is gone' },
+    409: { description: 'Its rows were stored before the load could be stopped' },
+  },
 }

@@ -1,13 +1,12 @@
 import { createWriteStream } from 'node:fs'
 import { type ClientRequest, type IncomingMessage, request as overHttp } from 'node:http'
 import { request as overHttps } from 'node:https'
-import type { LookupFunction } from 'node:net'
 import { isIP } from 'node:net'
 import { Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import { type Network, type NetworkAddress, only } from '../../network/network.ts'
 import { ImportFailure } from '../import-failure.ts'
 import { downloadName } from './file-name.ts'
-import type { Network, NetworkAddress } from './network.ts'
 
 export type DownloadLimits = Readonly<{
   /** 0: none. */
@@ -95,18 +94,6 @@ async function resolved(network: Network, host: string, idleMs: number): Promise
     clearTimeout(timer)
   }
 }
-
-/** The name is not resolved again: another answer could lead elsewhere. */
-const only =
-  (addresses: readonly NetworkAddress[]): LookupFunction =>
-  (_host, { all }, done) => {
-    if (all)
-      done(
-        null,
-        addresses.map((each) => ({ ...each })),
-      )
-    else done(null, addresses[0]!.address, addresses[0]!.family)
-  }
 
 function answerOf(request: ClientRequest): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {

@@ -8,12 +8,14 @@ import { type ImportErrorCode, ImportFailure } from '../import-failure.ts'
 export class DatabaseFault extends Error {
   readonly sqlstate: string
   readonly context: string
+  readonly error: DatabaseError
 
-  constructor({ sqlstate: state, message, context }: Pick<WireError, 'sqlstate' | 'message' | 'context'>) {
-    super(message)
+  constructor(error: DatabaseError) {
+    super(error.message)
     this.name = 'DatabaseFault'
-    this.sqlstate = state
-    this.context = context ?? ''
+    this.sqlstate = error.sqlstate
+    this.context = error.context ?? ''
+    this.error = error
   }
 
   /** Of a COPY: the line, and the column whose value PostgreSQL refuses. */
@@ -26,6 +28,10 @@ export class DatabaseFault extends Error {
     return /, line \d+, column ([a-z0-9_]+)/.exec(this.context)?.[1]
   }
 }
+
+/** `constraint`: the name of the one that was violated. */
+export type DatabaseError = Pick<WireError, 'sqlstate' | 'message' | 'context' | 'column' | 'detail'> &
+  Readonly<{ constraint?: string | undefined }>
 
 /** The failure that an error means for the client; undefined: it is not the import's fault. */
 export function failureOf(error: unknown, place = ''): ImportFailure | undefined {

@@ -41,7 +41,7 @@ export const nameTaken = (table: string) =>
   ({ code: 1022, text: `A table '${table}' exists already: nothing was imported` }) as const
 
 /** A geometry as it stands in the file becomes flat longitude and latitude. */
-async function readGeometry(loading: Loading, stage: Stage): Promise<void> {
+export async function readGeometry(loading: Loading, stage: Stage): Promise<void> {
   const { session, warnings } = loading
   const { geometry } = stage
   if (geometry && !geometry.isRaw && geometry.points) await checkPoints(loading, stage, geometry.points)
@@ -119,6 +119,8 @@ async function publish(loading: Loading, stage: Stage): Promise<string | undefin
   const { session, account, options } = loading
   const table = stageName(loading, stage)
   const literal = quoteLiteral(table)
+  if (stage.line !== undefined)
+    await queryInCatalog(session, `alter table ${table} drop column ${stage.line}`)
   if (stage.isGenerated)
     await queryInCatalog(session, `alter table ${table} alter column the_geom_webmercator drop expression`)
   if (stage.geometry && !stage.columns.some(({ name }) => name === 'the_geom'))

@@ -14,6 +14,7 @@ import type { ImportOptions } from '../import-record.ts'
 import { DatabaseFault } from './database-fault.ts'
 import { DigitWatch } from './digit-watch.ts'
 import { checkLimits, type Loading, placeOf, type Stage, storedRows } from './loading.ts'
+import { numberRows } from './read-lines.ts'
 import { copyWithoutBad } from './rejects.ts'
 import { copyInto, inSavepoint } from './run-statement.ts'
 import { copyStatement, createStage, straighten } from './stage-table.ts'
@@ -183,17 +184,23 @@ async function takeLayers(loading: Loading, input: InputFile, reading: Reading):
   nameLayers(loading, input, layers)
 }
 
-const isWorkbookKind = ({ kind }: InputFile) => kind === 'xlsx' || kind === 'ods'
+const isWorkbookKind = ({ kind }: Pick<InputFile, 'kind'>) => kind === 'xlsx' || kind === 'ods'
+const hasLayers = (kind: InputFile['kind']) => isWorkbookKind({ kind }) || fileKinds[kind].named !== 'file'
 
 /** Of a workbook one sheet; of other files with layers those that were asked for. */
-function isWanted(input: InputFile, { sheet, layers }: ImportOptions, layer: string, first = layer): boolean {
-  if (isWorkbookKind(input)) return layer === (sheet ?? layers?.[0] ?? first)
+function isWanted(
+  input: InputFile,
+  { sheet, layers, isPreview = false }: ImportOptions,
+  layer: string,
+  first = layer,
+): boolean {
+  const chosen = sheet ?? layers?.[0]
+  if (isWorkbookKind(input)) return chosen === undefined && isPreview ? true : layer === (chosen ?? first)
   return fileKinds[input.kind].named === 'file' || !layers || layers.includes(layer)
 }
 
 function checkLayers(input: InputFile, { sheet, layers }: ImportOptions, found: readonly string[]): void {
-  const hasLayers = isWorkbookKind(input) || fileKinds[input.kind].named !== 'file'
-  const wanted = sheet === undefined ? (hasLayers ? (layers ?? []) : []) : [sheet]
+  const wanted = sheet === undefined ? (hasLayers(input.kind) ? (layers ?? []) : []) : [sheet]
   const missing = wanted.find((name) => !found.includes(name))
   if (found.length > 0 && missing === undefined) return
   const named = missing === undefined ? '' : ` '${missing}'`
@@ -201,7 +208,13 @@ function checkLayers(input: InputFile, { sheet, layers }: ImportOptions, found: 
 }
 
 /** `names`: of the columns of the dump, in the table. `floats`: columns of the dump that GDAL may cut. */
-type LoadedLayer = { stage: Stage; names: ReadonlyMap<string, string>; floats: ReadonlySet<string> }
+type LoadedLayer = {
+  stage: Stage
+  names: ReadonlyMap<string, string>
+  floats: ReadonlySet<string>
+  /** Rows of the dump so far. */
+  lines: number
+}
 
 async function openLayer(
   loading: Loading,
@@ -242,9 +255,16 @@ async function openLayer(
   const isCut = !isExact && kind !== 'shp'
   const floats = attributes.filter(({ name: source }) => isCut && types.get(source) === 'double precision')
   return {
-    stage: await createStage(loading, wanted, columns, geometry),
+    stage: await createStage(
+      loading,
+      wanted,
+      columns,
+      geometry,
+      hasLayers(kind) ? { layer: layer.name } : {},
+    ),
     names,
     floats: new Set(floats.map((column) => column.name)),
+    lines: 0,
   }
 }
 
@@ -264,13 +284,14 @@ const exactTypeOf = (type: string) => (type === 'geometry' ? 'postgis.geometry' 
 
 async function storeRows(
   loading: Loading,
-  { bytes }: InputFile,
-  { stage, names, floats }: LoadedLayer,
+  input: InputFile,
+  layer: LoadedLayer,
   columns: readonly string[],
   { events, rejected }: Reading,
   doneBefore: number,
 ): Promise<void> {
   const { session, meter, spend, warnings } = loading
+  const { stage, names, floats } = layer
   const digits = new DigitWatch(columns.map((column) => floats.has(column)))
   let read = 0
   const before = storedRows(loading)
@@ -285,7 +306,7 @@ async function storeRows(
       read += event.bytes.length
       rows += event.rows
       // How much of the file GDAL has read is not known: never more than almost all.
-      meter.readTo(doneBefore + Math.min(read, 0.99 * bytes))
+      meter.readTo(doneBefore + Math.min(read, 0.99 * input.bytes))
       meter.rowsTo(before + rows)
       checkLimits(loading)
       yield event.bytes
@@ -297,10 +318,14 @@ async function storeRows(
     columns.map((column) => names.get(column)!),
     '',
   )
-  rejected?.beginSection(stage.wanted, { columns: columns.map((column) => names.get(column)!) })
+  const form = { columns: columns.map((column) => names.get(column)!) }
+  rejected?.beginSection(stage.wanted, form)
+  stage.section = { place: placeOf(input), encoding: undefined, ...form }
+  const numbering = stage.line === undefined ? undefined : { delimiter: '\t', linesBefore: layer.lines }
   stage.rows += rejected
-    ? await copyWithoutBad(session, statement, dumpDialect, chunks(), rejected)
-    : await copyInto(session, statement, chunks())
+    ? await copyWithoutBad(session, statement, dumpDialect, chunks(), rejected, numbering)
+    : await copyInto(session, statement, numbering ? numberRows(chunks(), dumpDialect, numbering) : chunks())
+  layer.lines += rows
   warnings.add('rounded_numbers', ...digits.cut.map((place) => names.get(columns[place]!)!))
 }
 

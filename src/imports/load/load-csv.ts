@@ -15,9 +15,10 @@ import type { InputFile } from '../files/upload-files.ts'
 import { ImportFailure } from '../import-failure.ts'
 import { canBecomeText } from './load-converted.ts'
 import { checkLimits, type Loading, placeOf, type Stage, type StageColumn, storedRows } from './loading.ts'
+import { readLines } from './read-lines.ts'
 import { copyWithoutBad, type Rejects } from './rejects.ts'
 import { copyInto, inSavepoint } from './run-statement.ts'
-import { checkColumnCount, coordinateOf, createStage, stageName } from './stage-table.ts'
+import { checkColumnCount, coordinateOf, createStage, stageName, withLine } from './stage-table.ts'
 
 /** A CSV file that was read once: its columns, and what is in them. */
 export type ReadCsv = Readonly<{ file: ImportFile; reading: FileReading }>
@@ -120,7 +121,7 @@ async function storeCsv(
       at === geometryAt ? { name: 'the_geom', type: 'postgis.geometry' } : column,
     ),
     geometryAt >= 0 ? { isRaw: true, srid: 0 } : points ? { isRaw: false, points } : undefined,
-    points && pointOf(points),
+    { point: points && pointOf(points) },
   )
   const stored = stage.columns.slice(0, columns.length)
   const plan: ImportPlan = {
@@ -135,14 +136,7 @@ async function storeCsv(
   const rows = rowsOf(loading, input, file, plan, inference.rows + inference.badRows)
   const statement = copyText(loading, stage, plan)
   stage.rows = loading.rejects
-    ? await storeGood(loading, loading.rejects, input, {
-        statement,
-        rows,
-        plan,
-        reading,
-        file,
-        table: wanted,
-      })
+    ? await storeGood(loading, loading.rejects, input, { statement, rows, plan, reading, file, stage })
     : await copyInto(session, statement, rows)
   if (stage.rows === 0) warnings.add('empty', wanted)
 }
@@ -153,17 +147,17 @@ type GoodRows = Readonly<{
   plan: ImportPlan
   reading: FileReading
   file: ImportFile
-  table: string
+  stage: Stage
 }>
 
 /** Leaves out what PostgreSQL refuses. */
 async function storeGood(
-  { session }: Loading,
+  { session, signal }: Loading,
   rejects: Rejects,
   input: InputFile,
-  { statement, rows, plan, reading, file, table }: GoodRows,
+  { statement, rows, plan, reading, file, stage }: GoodRows,
 ): Promise<number> {
-  const { isCopyText, quote, hasHeader, encoding } = plan.dialect
+  const { isCopyText, quote, hasHeader, encoding, delimiter } = plan.dialect
   const dialect: CopyDialect = {
     format: isCopyText ? 'text' : 'csv',
     // A character that no text has, as in the statement.
@@ -173,9 +167,13 @@ async function storeGood(
     encoding: encoding === 'UTF8' ? undefined : encoding,
   }
   const rejected = rejects.begin(dialect.encoding)
-  rejected.beginSection(table, { header: hasHeader ? rejectsFile(file, []).trimEnd() : '' })
+  const header = hasHeader ? rejectsFile(file, []).trimEnd() : ''
+  rejected.beginSection(stage.wanted, { header })
+  stage.section = { place: placeOf(input), encoding: dialect.encoding, header }
+  stage.readText = (lines) => readLines(sentRows(file.text(), plan), dialect, lines, signal)
+  const numbering = stage.line === undefined ? undefined : { delimiter, linesBefore: 0 }
   try {
-    const stored = await copyWithoutBad(session, statement, dialect, rows, rejected)
+    const stored = await copyWithoutBad(session, statement, dialect, rows, rejected, numbering)
     if (stored + rejected.count < reading.inference.rows)
       throw new ImportFailure(
         2003,
@@ -199,7 +197,7 @@ function copyText(loading: Loading, stage: Stage, plan: ImportPlan): string {
     table: stage.name,
     isNew: false,
   })
-  return copy.replace(/^COPY \S+/, `COPY ${stageName(loading, stage)}`)
+  return withLine(stage, copy.replace(/^COPY \S+/, `COPY ${stageName(loading, stage)}`))
 }
 
 function tableColumn(
@@ -256,8 +254,7 @@ async function* rowsOf(
       yield chunk
     }
   }
-  const text = counted()
-  for await (const chunk of isRewritten(plan) ? rewriteRows(text, plan) : text) {
+  for await (const chunk of sentRows(counted(), plan)) {
     spend(chunk.length)
     meter.readTo(before + Math.min(read, bytes))
     // Lines, of which some are within values.
@@ -267,5 +264,9 @@ async function* rowsOf(
   }
   meter.readTo(before + bytes)
 }
+
+/** As they are sent to PostgreSQL. */
+const sentRows = (text: AsyncIterable<Uint8Array>, plan: ImportPlan) =>
+  isRewritten(plan) ? rewriteRows(text, plan) : text
 
 const LF = 10

@@ -1,5 +1,5 @@
 import type { Account } from '../../auth/account.ts'
-import type { ImportWarnings } from '../../contract/documents.ts'
+import type { ImportWarnings, RejectedSection } from '../../contract/documents.ts'
 import type { ConverterState } from '../../convert/converter.ts'
 import type { Points } from '../../file-import/import-plan.ts'
 import type { Session } from '../../postgres/session.ts'
@@ -35,6 +35,8 @@ export type Stage = {
   readonly name: string
   /** That the file or table_name gives it. */
   readonly wanted: string
+  /** By which its rows can be chosen from the file. */
+  readonly layer?: string | undefined
   readonly columns: readonly StageColumn[]
   /** Of the_geom. `raw`: to be read in `srid`, or in the one of each value. `points`: the columns that it is made of. */
   geometry:
@@ -43,6 +45,13 @@ export type Stage = {
     | undefined
   /** Its web mercator column is computed by PostgreSQL while rows are stored. */
   readonly isGenerated: boolean
+  /** The column with the line of each row in the file, if bad rows may be left out while the rows are merged into another table. */
+  readonly line?: string | undefined
+  /** Reads rows of the file once more, as they stood there. */
+  readText?: ((lines: ReadonlySet<number>) => Promise<ReadonlyMap<number, Buffer>>) | undefined
+  /** Of its rejected rows. */
+  section?: Readonly<{ place: string; encoding: string | undefined }> &
+    Pick<RejectedSection, 'header' | 'columns'>
   rows: number
 }
 

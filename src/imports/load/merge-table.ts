@@ -1,6 +1,7 @@
-import { quoteIdentifier, quoteLiteral, quoteQualified } from '../../postgres/quote.ts'
+import { quoteIdentifier, quoteQualified } from '../../postgres/quote.ts'
 import { ImportFailure } from '../import-failure.ts'
 import { DatabaseFault } from './database-fault.ts'
+import { insertRows } from './insert-rows.ts'
 import type { Loading, Stage } from './loading.ts'
 import { inCallersPath, queryInCatalog } from './run-statement.ts'
 import { type KnownColumns, stageName } from './stage-table.ts'
@@ -30,7 +31,7 @@ async function overwrite(loading: Loading, stage: Stage, known: KnownColumns): P
   const missing = [...known.keys()].filter((name) => !columns.includes(name) && !ownColumns.includes(name))
   if (missing.length > 0) warnings.add('missing_columns', ...missing)
   await inCallersPath(session, () => queryInCatalog(session, `truncate ${table}`))
-  await insertRows(loading, stage, '')
+  await insertRows(loading, stage)
   if (options.privacy !== undefined) await setPrivacy(loading, table)
 }
 
@@ -44,7 +45,7 @@ async function append(loading: Loading, stage: Stage, known: KnownColumns): Prom
       `The table ${stage.wanted} has no column ${lacking.join(', ')}: send add_columns=true to add them`,
     )
   await addColumns(loading, stage, known)
-  await insertRows(loading, stage, '')
+  await insertRows(loading, stage)
 }
 
 async function upsert(loading: Loading, stage: Stage, known: KnownColumns): Promise<void> {
@@ -62,23 +63,11 @@ async function upsert(loading: Loading, stage: Stage, known: KnownColumns): Prom
     )
   await addColumns(loading, stage, known)
   const keys = key.map(quoteIdentifier).join(', ')
-  // The last row of the file wins: COPY has stored the rows in its order.
-  const later = key.map(
-    (name) => `later.${quoteIdentifier(name)} = ${stageName(loading, stage)}.${quoteIdentifier(name)}`,
-  )
-  await queryInCatalog(
-    session,
-    `create index on ${stageName(loading, stage)} (${keys});
-     delete from ${stageName(loading, stage)} where exists (
-       select from ${stageName(loading, stage)} later where ${later.join(' and ')} and later.ctid > ${stageName(loading, stage)}.ctid)`,
-  )
+  await queryInCatalog(session, `create index on ${stageName(loading, stage)} (${keys})`)
   const others = names.filter((name) => !key.includes(name) && name !== 'cartodb_id').map(quoteIdentifier)
   const sets = others.map((name) => `${name} = excluded.${name}`).join(', ')
-  await insertRows(
-    loading,
-    stage,
-    ` on conflict (${keys}) do ${sets === '' ? 'nothing' : `update set ${sets}`}`,
-  ).catch((error: unknown) => {
+  const conflict = `on conflict (${keys}) do ${sets === '' ? 'nothing' : `update set ${sets}`}`
+  await insertRows(loading, stage, { key, conflict }).catch((error: unknown) => {
     if (!(error instanceof DatabaseFault) || error.sqlstate !== '42P10') throw error
     const index = `CREATE UNIQUE INDEX ON ${quoteQualified(account.schema, stage.wanted)} (${keys})`
     throw new ImportFailure(2012, `upsert needs a unique index on its key: ${index}`)
@@ -94,25 +83,6 @@ async function addColumns(loading: Loading, stage: Stage, known: KnownColumns): 
         name === 'the_geom' ? 'postgis.geometry(Geometry,4326)' : type
       }`,
     )
-}
-
-async function insertRows(loading: Loading, stage: Stage, conflict: string): Promise<void> {
-  const { session, account } = loading
-  const table = quoteQualified(account.schema, stage.wanted)
-  const computed =
-    stage.geometry && !stage.columns.some(({ name }) => name === 'the_geom') ? ['the_geom'] : []
-  const columns = [...stage.columns.map(({ name }) => name), ...computed].map(quoteIdentifier).join(', ')
-  const stored = stageName(loading, stage)
-  const insert = `insert into ${table} (${columns}) select ${columns} from ${stored}${conflict}`
-  await inCallersPath(session, () => queryInCatalog(session, insert))
-  await queryInCatalog(session, `drop table ${stored}`)
-  await queryInCatalog(
-    session,
-    `select cartodb.CDB_CartodbfyTable(${quoteLiteral(table)}::regclass)
-     where exists (select from pg_catalog.pg_attribute where attrelid = ${quoteLiteral(table)}::regclass
-       and attname = 'the_geom_webmercator' and not attisdropped)`,
-  )
-  await queryInCatalog(session, `analyze ${table}`)
 }
 
 async function setPrivacy({ session, account, options }: Loading, table: string): Promise<void> {

@@ -1,6 +1,6 @@
 import type { RejectedRow, RejectedSection } from '../../contract/documents.ts'
 import type { Attempt } from '../../copy/copy-run.ts'
-import { type PartCopies, PartLoader } from '../../copy/load/load-in-parts.ts'
+import { type LineNumbering, type PartCopies, PartLoader } from '../../copy/load/load-in-parts.ts'
 import { PartReader } from '../../copy/load/part-reader.ts'
 import { listedBytes, mostTextBytes, RejectedRows, tooMuchText } from '../../copy/load/rejected-rows.ts'
 import { AppError } from '../../errors.ts'
@@ -17,8 +17,9 @@ export class Rejects {
   /** Every row is listed, with its whole text. */
   readonly keepsAll: boolean
   count = 0
-  readonly rows: RejectedRow[] = []
-  readonly sections: RejectedSection[] = []
+  /** By table, in the order of the files. */
+  readonly #groups = new Map<string, { section: RejectedSection; rows: RejectedRow[] }>()
+  #listed = 0
   #textLength = 0
 
   constructor(maxBadRows: number, keepsAll: boolean) {
@@ -31,17 +32,34 @@ export class Rejects {
     return new RejectedRows({ maxBadRows: this.maxBadRows - this.count, keepsAll: this.keepsAll }, encoding)
   }
 
+  /** Of each table in the order of its file. */
+  get rows(): readonly RejectedRow[] {
+    return [...this.#groups.values()].flatMap(({ rows }) => rows)
+  }
+
+  get sections(): readonly RejectedSection[] {
+    return [...this.#groups.values()].map(({ section, rows }) => ({ ...section, rows: rows.length }))
+  }
+
   /** `place`: the file in an archive. */
   add(rejected: RejectedRows, place: string): void {
     this.count += rejected.count
-    const room = this.keepsAll ? Number.POSITIVE_INFINITY : mostListed - this.rows.length
-    for (const row of rejected.list.slice(0, room)) {
+    for (const { section, rows } of rejected.sections) this.#list(section, rows, place)
+    if (this.keepsAll && this.#textLength > mostTextBytes) throw new ImportFailure(2003, tooMuchText)
+  }
+
+  #list(section: RejectedSection, rows: readonly RejectedRow[], place: string): void {
+    const listed = rows.slice(0, this.keepsAll ? undefined : Math.max(0, mostListed - this.#listed))
+    if (listed.length === 0) return
+    const name = `${place}\0${section.table}`
+    const group = this.#groups.get(name) ?? { section, rows: [] }
+    this.#groups.set(name, group)
+    this.#listed += listed.length
+    for (const row of listed) {
       this.#textLength += listedBytes(row)
-      this.rows.push({ ...row, error: `${place}${row.error}` })
+      group.rows.push({ ...row, error: `${place}${row.error}` })
     }
-    if (!this.keepsAll) return
-    this.sections.push(...rejected.sections.filter(({ rows }) => rows > 0))
-    if (this.#textLength > mostTextBytes) throw new ImportFailure(2003, tooMuchText)
+    group.rows.sort((one, other) => one.line - other.line)
   }
 }
 
@@ -54,6 +72,7 @@ export async function copyWithoutBad(
   dialect: CopyDialect,
   chunks: AsyncIterable<Uint8Array>,
   rejected: RejectedRows,
+  numbering?: LineNumbering,
 ): Promise<number> {
   const reader = new PartReader(dialect, partBytes)
   let rows = 0
@@ -63,6 +82,7 @@ export async function copyWithoutBad(
     header: () => reader.header ?? Buffer.alloc(0),
     rejected,
     name: (error) => error,
+    numbering,
     onStored: (attempt) => {
       rows += attempt.rows
     },
@@ -129,7 +149,7 @@ function refusal(error: unknown, rejected: RejectedRows): unknown {
   })
 }
 
-function nothingLeft({ count, list }: RejectedRows): ImportFailure {
+export function nothingLeft({ count, list }: Pick<RejectedRows, 'count' | 'list'>): ImportFailure {
   const { line, error } = list[0]!
   return new ImportFailure(2001, `None of the ${count} rows can be stored. Line ${line}: ${error}`)
 }

@@ -8,6 +8,7 @@ import { loadConverted } from './load-converted.ts'
 import { loadCsv, type ReadCsv } from './load-csv.ts'
 import { loadQuery } from './load-query.ts'
 import { type Loading, placeOf, storedRows } from './loading.ts'
+import { previewTables } from './preview-tables.ts'
 import type { Rejects } from './rejects.ts'
 import { queryInCatalog } from './run-statement.ts'
 
@@ -45,7 +46,7 @@ export async function runLoad(
     }
     place = ''
     const { rejects } = loading
-    const result = await finishTables(loading)
+    const result = await (loading.options.isPreview ? previewTables(loading) : finishTables(loading))
     meter.finish(storedRows(loading))
     return { ...result, rejected: rejects && rejectedOf(rejects) }
   } catch (error) {

@@ -16,9 +16,10 @@ export async function queryInCatalog<Row = Record<string, unknown>>(
 }
 
 function faultOf(error: unknown): unknown {
-  const { code, message, where, severity } = error as Record<string, string | undefined>
+  const { code, message = '', where, severity, ...rest } = error as Record<string, string | undefined>
   if (severity === undefined || code === undefined) return error
-  return new DatabaseFault({ sqlstate: code, message: message ?? '', context: where })
+  const { column, detail, constraint } = rest
+  return new DatabaseFault({ sqlstate: code, message, context: where, column, detail, constraint })
 }
 
 /** For statements that run code of the caller: its query, triggers of its table. */

@@ -1,4 +1,5 @@
 import { quoteIdentifier, quoteQualified } from '../../postgres/quote.ts'
+import { freeName } from '../files/names.ts'
 import { ImportFailure } from '../import-failure.ts'
 import { checkLimits, type Loading, type Stage, type StageColumn } from './loading.ts'
 import { queryInCatalog } from './run-statement.ts'
@@ -15,7 +16,7 @@ export async function createStage(
   wanted: string,
   columns: readonly StageColumn[],
   geometry: Stage['geometry'],
-  point?: string,
+  { point, layer }: Readonly<{ point?: string | undefined; layer?: string | undefined }> = {},
 ): Promise<Stage> {
   const { session, account, importId, stages } = loading
   checkColumnCount(columns.length)
@@ -26,7 +27,8 @@ export async function createStage(
   }))
   const name = `import_${importId.replaceAll('-', '').slice(0, 12)}_${stages.length + 1}`
   const isGenerated = known === undefined && geometry !== undefined && !geometry.isRaw
-  const stage: Stage = { name, wanted, columns: typed, geometry, isGenerated, rows: 0 }
+  const line = lineColumn(loading, columns)
+  const stage: Stage = { name, wanted, layer, columns: typed, geometry, isGenerated, line, rows: 0 }
   const definitions = [
     ...typed.map((column) => `${quoteIdentifier(column.name)} ${column.type}`),
     ...(point === undefined ? [] : [generated('the_geom', 4326, point)]),
@@ -34,6 +36,7 @@ export async function createStage(
     ...(known === undefined && !columns.some((column) => column.name === 'cartodb_id')
       ? ['cartodb_id serial']
       : []),
+    ...(line === undefined ? [] : [`${line} bigint`]),
   ]
   await queryInCatalog(
     session,
@@ -43,6 +46,12 @@ export async function createStage(
   loading.meter.tablesTotal = Math.max(loading.meter.tablesTotal, stages.length)
   checkLimits(loading)
   return stage
+}
+
+/** Rows that another table refuses are found by their line. */
+function lineColumn({ rejects, options }: Loading, columns: readonly StageColumn[]): string | undefined {
+  if (!rejects || options.collision === undefined || options.collision === 'skip') return undefined
+  return freeName('cartage_line', (candidate) => columns.some(({ name }) => name === candidate))
 }
 
 /** Of PostgreSQL, less those that are added. */
@@ -94,7 +103,15 @@ export function copyStatement(
   options: string,
 ): string {
   const names = columns.map(quoteIdentifier).join(', ')
-  return `copy ${stageName(loading, stage)}${columns.length > 0 ? ` (${names})` : ''} from stdin ${options}`
+  return withLine(
+    stage,
+    `copy ${stageName(loading, stage)}${columns.length > 0 ? ` (${names})` : ''} from stdin ${options}`,
+  )
+}
+
+/** A COPY that names its columns gets the one of the line before them. */
+export function withLine({ line }: Stage, copy: string): string {
+  return line === undefined ? copy : copy.replace(/^(copy \S+ \()/i, `$1${line}, `)
 }
 
 export function checkColumnCount(count: number): void {

@@ -3,12 +3,18 @@ import type { Pool } from 'pg'
 import type { CopyAnswer } from '../../contract/documents.ts'
 import { poll } from '../../waiting/poll.ts'
 import {
-  changeState,
+  beginLoad,
   finishUpload,
+  isCancelled,
+  keepAnswer,
+  type LoadFlight,
+  lockToCancel,
   lockUpload,
+  refuseLoad,
   renewedWithinMs,
   renewLock,
   type UploadRecord,
+  type UploadRefusal,
   unlockUpload,
 } from './upload-store.ts'
 
@@ -20,6 +26,17 @@ export async function holdUpload(
   const lock = randomUUID()
   const take = () => lockUpload(control, id, lock)
   const record = await poll(take, { everyMs: 100, timeoutMs: state === 'loading' ? loadMs : waitMs })
+  return record && new HeldUpload(control, record, lock)
+}
+
+/** As `holdUpload`, and does not wait for a load: it has to be ended then. */
+export async function holdToCancel(
+  control: Pool,
+  { id }: Pick<UploadRecord, 'id'>,
+): Promise<HeldUpload | undefined> {
+  const lock = randomUUID()
+  const take = () => lockToCancel(control, id, lock)
+  const record = await poll(take, { everyMs: 100, timeoutMs: waitMs })
   return record && new HeldUpload(control, record, lock)
 }
 
@@ -67,13 +84,28 @@ export class HeldUpload {
   }
 
   /** False: the lock was lost. */
-  change(state: 'open' | 'loading'): Promise<boolean> {
-    return changeState(this.#control, this.record.id, this.#lock, state)
+  beginLoad(flight: LoadFlight): Promise<boolean> {
+    return beginLoad(this.#control, this.record.id, this.#lock, flight)
   }
 
-  async finish(answer?: CopyAnswer): Promise<void> {
+  /** False: the lock was lost. */
+  keepAnswer(answer: CopyAnswer): Promise<boolean> {
+    return keepAnswer(this.#control, this.record.id, this.#lock, answer)
+  }
+
+  /** False: the lock was lost. */
+  refuse(refusal: UploadRefusal): Promise<boolean> {
+    return refuseLoad(this.#control, this.record.id, this.#lock, refusal)
+  }
+
+  /** A DELETE has the lock, or had it. */
+  isCancelled(): Promise<boolean> {
+    return isCancelled(this.#control, this.record.id)
+  }
+
+  async finish(): Promise<void> {
     this.#end()
-    await finishUpload(this.#control, this.record.id, this.#lock, answer)
+    await finishUpload(this.#control, this.record.id, this.#lock)
   }
 
   async release(): Promise<void> {

@@ -1,12 +1,20 @@
 import type { Pool } from 'pg'
 import type { Account, Holder } from '../../auth/account.ts'
 import type { CopyAnswer } from '../../contract/documents.ts'
+import type { Flight } from '../../jobs/job-store.ts'
 import { lockQueue } from '../../jobs/queue-store.ts'
 import { inTransaction, type Queryable } from '../../postgres/transaction.ts'
 
 type Control = Pick<Pool, 'query'>
 
-/** A resumable upload. See the migration for its states. */
+/** The transaction that loads the rows of an upload, and the host that knows its outcome. */
+export type LoadFlight = Flight & Readonly<{ hostId: number }>
+
+/** Why the rows of an upload were not stored, as it was answered. */
+export type UploadRefusal = Readonly<{ status: number; code: string; error: readonly string[] }> &
+  Readonly<Record<string, unknown>>
+
+/** A resumable upload. See the migrations for its states. */
 export type UploadRecord = Readonly<{
   id: string
   spool: string
@@ -15,6 +23,8 @@ export type UploadRecord = Readonly<{
   metadata: string
   state: 'open' | 'loading' | 'done'
   answer: CopyAnswer | null
+  flight: LoadFlight | null
+  refusal: UploadRefusal | null
   isLocked: boolean
   expiresAt: Date
 }>
@@ -80,7 +90,7 @@ export async function findUpload(
 type Row = Omit<UploadRecord, 'length' | 'received' | 'expiresAt'> &
   Readonly<{ length: string; received: string; expires_at: Date }>
 
-const columns = `id, spool, length, received, metadata, state, answer, expires_at,
+const columns = `id, spool, length, received, metadata, state, answer, flight, refusal, expires_at,
   coalesce(locked_until > clock_timestamp(), false) as "isLocked"`
 
 function readRecord({ length, received, expires_at: expiresAt, ...row }: Row): UploadRecord {
@@ -93,14 +103,40 @@ export async function lockUpload(
   id: string,
   lock: string,
 ): Promise<UploadRecord | undefined> {
+  return takeLock(control, id, lock, { evenOfLoad: false })
+}
+
+/** As `lockUpload`, and takes it from a request that loads the rows: that load must be ended then. */
+export async function lockToCancel(
+  control: Control,
+  id: string,
+  lock: string,
+): Promise<UploadRecord | undefined> {
+  return takeLock(control, id, lock, { evenOfLoad: true })
+}
+
+async function takeLock(
+  control: Control,
+  id: string,
+  lock: string,
+  { evenOfLoad }: Readonly<{ evenOfLoad: boolean }>,
+): Promise<UploadRecord | undefined> {
   const { rows } = await control.query<Row>(
-    `update cartage.uploads set lock = $2, locked_until = clock_timestamp() + ${lockTime}, is_wanted = false
-     where id = $1 and (lock is null or locked_until < clock_timestamp()) returning ${columns}`,
-    [id, lock],
+    `update cartage.uploads
+     set lock = $2, locked_until = clock_timestamp() + ${lockTime}, is_wanted = false, is_cancelled = $3
+     where id = $1 and (lock is null or locked_until < clock_timestamp() or ($3 and state = 'loading'))
+     returning ${columns}`,
+    [id, lock, evenOfLoad],
   )
   if (rows[0]) return readRecord(rows[0])
   await control.query('update cartage.uploads set is_wanted = true where id = $1 and lock is not null', [id])
   return undefined
+}
+
+/** A DELETE has ended its load. */
+export async function isCancelled(control: Control, id: string): Promise<boolean> {
+  const { rows } = await control.query('select from cartage.uploads where id = $1 and not is_cancelled', [id])
+  return rows.length === 0
 }
 
 /** A lock that was not renewed for so long is free. */
@@ -137,31 +173,62 @@ export async function unlockUpload(
   )
 }
 
-/** False: the lock was lost. */
-export async function changeState(
+/** The transaction is begun, and nothing is sent yet. False: the lock was lost. */
+export async function beginLoad(
   control: Control,
   id: string,
   lock: string,
-  state: 'open' | 'loading',
+  flight: LoadFlight,
 ): Promise<boolean> {
-  const { rowCount } = await control.query(
-    'update cartage.uploads set state = $3 where id = $1 and lock = $2',
-    [id, lock, state],
+  return isWritten(
+    control.query(
+      `update cartage.uploads set state = 'loading', flight = $3, refusal = null, answer = null,
+         received = greatest(received, length - 1)
+       where id = $1 and lock = $2`,
+      [id, lock, JSON.stringify(flight)],
+    ),
   )
-  return rowCount === 1
 }
 
-/** The upload has become an import, or rows. Its answer is kept for a request that is sent again. */
-export async function finishUpload(
+/** The rows are sent, and not committed yet. False: the lock was lost. */
+export async function keepAnswer(
   control: Control,
   id: string,
   lock: string,
-  answer: CopyAnswer | undefined,
-): Promise<void> {
+  answer: CopyAnswer,
+): Promise<boolean> {
+  return isWritten(
+    control.query('update cartage.uploads set answer = $3 where id = $1 and lock = $2', [
+      id,
+      lock,
+      JSON.stringify(answer),
+    ]),
+  )
+}
+
+/** Nothing was stored: it may be tried again. False: the lock was lost. */
+export async function refuseLoad(
+  control: Control,
+  id: string,
+  lock: string,
+  refusal: UploadRefusal,
+): Promise<boolean> {
+  return isWritten(
+    control.query(
+      `update cartage.uploads set state = 'open', answer = null, refusal = $3 where id = $1 and lock = $2`,
+      [id, lock, JSON.stringify(refusal)],
+    ),
+  )
+}
+
+const isWritten = async (written: Promise<{ rowCount: number | null }>) => (await written).rowCount === 1
+
+/** The upload has become an import, or rows. The answer stays for a request that is sent again. */
+export async function finishUpload(control: Control, id: string, lock: string): Promise<void> {
   await control.query(
-    `update cartage.uploads set state = 'done', received = length, answer = $3, lock = null, locked_until = null
+    `update cartage.uploads set state = 'done', received = length, refusal = null, lock = null, locked_until = null
      where id = $1 and lock = $2`,
-    [id, lock, answer ? JSON.stringify(answer) : null],
+    [id, lock],
   )
 }
 

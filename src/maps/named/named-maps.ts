@@ -1,13 +1,19 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
 import type { Account, Principal } from '../../auth/account.ts'
 import type { Directory } from '../../auth/directory.ts'
+import type { Config } from '../../config/config.ts'
 import { AppError, errors } from '../../errors.ts'
 import type { Databases } from '../../postgres/databases.ts'
 import type { AbortLike } from '../../postgres/pools/interruption.ts'
 import type { Secrets } from '../../secrets.ts'
-import { mapIdOf, withoutCredentials } from '../map-config.ts'
+import type { Bounds } from '../../tiles/describe-layers.ts'
+import type { Tiles } from '../../tiles/tiles.ts'
+import { type MapConfig, mapIdOf, readMapConfig, withoutCredentials } from '../map-config.ts'
 import type { InstantiatedMap, KnownMap, Maps } from '../maps.ts'
 import { isMembers, type Members } from '../members.ts'
+import { StyleChecks } from './check-style.ts'
+import { boundsOfMap } from './map-bounds.ts'
 import { longestToken, readTemplate, renderTemplate, type Template } from './template.ts'
 import {
   deleteTemplate,
@@ -19,8 +25,17 @@ import {
   type StoredTemplate,
   updateTemplate,
 } from './template-store.ts'
+import { readView, requireBasemap, type View } from './view.ts'
+import { withSourceLayers } from './view-style.ts'
 
-type Parts = Readonly<{ databases: Databases; directory: Directory; secrets: Secrets; maps: Maps }>
+type Parts = Readonly<{
+  config: Config
+  databases: Databases
+  directory: Directory
+  secrets: Secrets
+  tiles: Tiles
+  maps: Maps
+}>
 
 /** A template with who may see it, ready to run. */
 export type OpenTemplate = Readonly<{
@@ -31,16 +46,29 @@ export type OpenTemplate = Readonly<{
   token: string | undefined
 }>
 
+/** A template as its page shows it. */
+export type ShownMap = Readonly<{
+  template: OpenTemplate
+  /** With the defaults of its placeholders. */
+  config: MapConfig
+  view: View
+  /** Where its rows are, if `view` does not say what to show and they can be read. */
+  bounds: Bounds | null
+}>
+
 /** Templates of maps. Managed by keys, opened by anyone who has their token; each runs as the key that made it. */
 export class NamedMaps {
   readonly #parts: Parts
+  readonly #styles = new StyleChecks()
+  /** By revision. */
+  readonly #bounds = new LRUCache<string, Promise<Bounds | null>>({ max: 1_000, ttl: 60_000 })
 
   constructor(parts: Parts) {
     this.#parts = parts
   }
 
   async create(principal: Principal, raw: unknown): Promise<string> {
-    const template = readTemplate(raw)
+    const template = await this.#checked(principal.account, raw)
     const made = await insertTemplate(this.#control, principal, this.#stored(template))
     const { username } = principal.account
     if (made === 'taken')
@@ -50,12 +78,12 @@ export class NamedMaps {
   }
 
   async replace(principal: Principal, name: string, raw: unknown): Promise<string> {
-    const template = readTemplate(raw)
+    const { account } = principal
+    const template = await this.#checked(account, raw)
     if (template.name !== name)
       throw errors.mapInvalid(
         `Cannot update name of a map template ('${name.slice(0, 255)}' != '${template.name}')`,
       )
-    const { account } = principal
     if (!(await updateTemplate(this.#control, account, ownOnly(principal), this.#stored(template))))
       throw notFound(account, name)
     return name
@@ -87,6 +115,35 @@ export class NamedMaps {
     const stored = await findTemplate(this.#control, account, { name })
     if (!stored) throw notFound(account, name)
     return this.#opened(account, stored, tokens, epoch)
+  }
+
+  /** How it is shown. Throws unless one of the tokens opens it. */
+  async view(account: Account, name: string, tokens: readonly string[]): Promise<Omit<ShownMap, 'bounds'>> {
+    const template = await this.open(account, name, tokens)
+    const config = readMapConfig(renderTemplate(template.document, {}))
+    return { template, config, view: readView(template.document.view, tiledIds(config)) }
+  }
+
+  /** The same with where its rows are. */
+  async show(account: Account, name: string, tokens: readonly string[]): Promise<ShownMap> {
+    const shown = await this.view(account, name, tokens)
+    const isPlaced = shown.view.bounds !== undefined || shown.view.center !== undefined
+    return { ...shown, bounds: isPlaced ? null : await this.#boundsOf(shown.template) }
+  }
+
+  /** Known for a minute: opening a page must not read all its rows each time. */
+  #boundsOf(template: OpenTemplate): Promise<Bounds | null> {
+    const { revision } = template.stored
+    const known = this.#bounds.get(revision)
+    if (known) return known
+    // Others may wait for them too, so they are read to the end.
+    const gone = new AbortController().signal as AbortLike
+    const bounds = this.instantiate(template, {}, gone)
+      .then((map) => boundsOfMap(this.#parts.tiles, template.principal, map, gone))
+      // Its tiles tell what is wrong.
+      .catch(() => null)
+    this.#bounds.set(revision, bounds)
+    return bounds
   }
 
   async instantiate(template: OpenTemplate, given: unknown, gone: AbortLike): Promise<InstantiatedMap> {
@@ -133,6 +190,19 @@ export class NamedMaps {
     return { stored, document: JSON.parse(stored.template) as Members, principal, token }
   }
 
+  async #checked(account: Account, raw: unknown): Promise<Template> {
+    const template = readTemplate(raw)
+    const { document } = template
+    if (document.view === undefined || document.view === null) return template
+    // A template that only says where to look need not make a map by its defaults.
+    const needsLayers = isMembers(document.view) && (document.view.style ?? document.view.popup)
+    const layerIds = needsLayers ? tiledIds(readMapConfig(renderTemplate(document, {}))) : []
+    const view = readView(document.view, layerIds)
+    requireBasemap(view, this.#parts.config.mapBasemaps)
+    if (view.style) await this.#styles.check(account, withSourceLayers(view.style), layerIds)
+    return template
+  }
+
   #stored({ name, document, validTokens }: Template): NewTemplate {
     const sealedTokens = validTokens && this.#parts.secrets.seal(JSON.stringify(validTokens))
     return {
@@ -151,6 +221,8 @@ export class NamedMaps {
     return this.#parts.databases.control
   }
 }
+
+const tiledIds = ({ layers }: MapConfig) => layers.filter(({ source }) => source).map(({ id }) => id)
 
 /** A key manages its own templates, the master key all. */
 const ownOnly = ({ key }: Principal) => (key.type === 'master' ? undefined : key.id)

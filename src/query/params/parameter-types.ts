@@ -31,8 +31,9 @@ export class ParameterTypes {
     return known
   }
 
-  async learn(session: Session, oids: readonly number[]): Promise<void> {
-    const { rows } = await queryInCatalog<TypeRow>(session, lookUp, [oids])
+  /** `ask`: how to run a query on this session with only pg_catalog on the search path. */
+  async learn(session: Session, oids: readonly number[], ask = queryInCatalog<TypeRow>): Promise<void> {
+    const { rows } = await ask(session, lookUp, [oids])
     // A type that was dropped a moment ago: let PostgreSQL report it.
     for (const oid of oids) this.#syntaxes.set(session.target, oid, plainArray)
     for (const { asked, delimiter, is_array: isArray, is_json: isJson } of rows) {
@@ -47,7 +48,7 @@ export class ParameterTypes {
   }
 }
 
-type TypeRow = { asked: number; delimiter: string; is_array: boolean; is_json: boolean }
+export type TypeRow = { asked: number; delimiter: string; is_array: boolean; is_json: boolean }
 
 /** Resolves domains to their base types, and arrays to their elements. */
 const lookUp = `

@@ -68,3 +68,37 @@ test('signing in with a weaker key over an open page hides what was on it', asyn
   await page.getByRole('button', { name: 'Browse public data without a key' }).click()
   await eventually(async () => assert.doesNotMatch((await editor(page).textContent()) ?? 'secret', /secret/))
 })
+
+test('a draft that is written while signing out is kept for its key, and for nobody else', async (t) => {
+  const { page, context, url, signIn, signInAt, user } = await openConsole(t)
+  await signIn()
+  const second = await context.newPage()
+  await second.goto(`${url}/console/account`)
+  await second.getByRole('heading', { name: user.username }).waitFor()
+  await page.goto(`${url}/console/sql`)
+  await write(page, "select 'a last word'")
+  await signOut(second, user.username)
+  await page.getByLabel('API key').waitFor()
+  const names = await page.evaluate(() => Object.keys(localStorage))
+  assert.deepEqual(
+    names.filter((name) => name.startsWith('cartage:operator')),
+    [],
+  )
+  await signInAt('/sql')
+  await eventually(async () => assert.match((await editor(page).textContent()) ?? '', /a last word/))
+})
+
+test('forgetting this computer forgets also what was written a moment ago', async (t) => {
+  const { page, signInAt, user } = await openConsole(t)
+  await signInAt('/sql')
+  await write(page, "select 'a last word'")
+  await page.getByRole('button', { name: user.username }).click()
+  await page.getByRole('menuitem', { name: 'Sign out and forget this computer' }).click()
+  await page.getByLabel('API key').waitFor()
+  await eventually(async () =>
+    assert.deepEqual(
+      await page.evaluate(async () => [Object.keys(localStorage), (await indexedDB.databases()).length]),
+      [[], 0],
+    ),
+  )
+})

@@ -1,13 +1,8 @@
 import assert from 'node:assert/strict'
-import { createReadStream } from 'node:fs'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { basename, join } from 'node:path'
-import { type TestContext, test } from 'node:test'
+import { test } from 'node:test'
 import { setup } from '../../support/service/setup.ts'
 import { browser } from '../support/browser.ts'
-
-const packageFolder = join(import.meta.dirname, '../../../node_modules/maplibre-gl/dist')
+import { otherSite } from '../support/other-site.ts'
 
 /** What a person writes into a page of their own, on another site. */
 const pageWith = (
@@ -34,20 +29,6 @@ const pageWith = (
     })
   })
 </script>`
-
-async function otherSite(t: TestContext, page: string): Promise<string> {
-  const server = createServer((request, response) => {
-    const file = basename((request.url ?? '').split('?')[0]!)
-    if (file === '') return response.setHeader('content-type', 'text/html').end(page)
-    response.setHeader('content-type', 'text/javascript')
-    return createReadStream(join(packageFolder, file))
-      .on('error', () => response.destroy())
-      .pipe(response)
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.after(() => server.close())
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
-}
 
 test('MapLibre on another site draws a table, and a view of it, from the address of its TileJSON alone', async (t) => {
   const { user } = await setup(t)

@@ -29,6 +29,7 @@ test('what this browser stores is exported, deleted and imported again, without 
   await page.getByLabel('Statement 1', { exact: true }).fill('select 42')
   await page.getByRole('button', { name: 'Start job' }).click()
   await page.getByText('Waiting: jobs of one user').waitFor()
+  const jobId = new URL(page.url()).pathname.split('/').at(-1)!
   await goTo('/account')
   await page.getByText(/^jobs: 1 entry/).waitFor()
   const [download] = await Promise.all([
@@ -36,7 +37,7 @@ test('what this browser stores is exported, deleted and imported again, without 
     page.getByRole('button', { name: 'Export' }).click(),
   ])
   const text = await readFile(await download.path(), 'utf8')
-  assert.ok(text.includes('select 42') && !text.includes(user.masterToken))
+  assert.ok(text.includes(jobId) && !text.includes(user.masterToken))
   await page.getByRole('button', { name: 'Delete jobs' }).click()
   await page.getByRole('button', { name: 'Delete', exact: true }).click()
   await page.getByText(/^jobs:/).waitFor({ state: 'detached' })
@@ -51,6 +52,4 @@ test('what this browser stores is exported, deleted and imported again, without 
   await page.getByText('kept.json is not a browser data file').waitFor()
   await field.setInputFiles(file(text))
   await page.getByText(/^jobs: 1 entry/).waitFor()
-  await goTo('/jobs')
-  await page.getByRole('link', { name: 'select 42' }).waitFor()
 })

@@ -199,3 +199,20 @@ const jobs = (user: TestUser) =>
     username: user.username,
     token: user.masterToken,
   }).jobs
+
+test('the page of a job shows position, progress, the lock and the rows as they come', async (t) => {
+  const { page, user, signInAt, goTo } = await openConsole(t, withWorker)
+  await user.sql(`create table big as select n, repeat('x', 500) as filler from generate_series(1, 2000) n;
+    create function slow(n int) returns int immutable language plpgsql as
+      $$ begin perform pg_sleep(0.005); return n; end $$`)
+  const running = await jobs(user).create(['update big set n = n', 'create index on big (slow(n))'])
+  const waiting = await jobs(user).create(['select 1'])
+  await signInAt(`/jobs/${running.job_id}`)
+  await page.getByText('2,000 rows').waitFor()
+  await page.getByText('Statement 2 of 2').waitFor()
+  await page.getByText('building index: scanning table').waitFor()
+  await page.getByRole('progressbar').waitFor()
+  await goTo(`/jobs/${waiting.job_id}`)
+  await page.getByText('1 of your jobs is ahead.').waitFor()
+  await status(page, 'done').waitFor()
+})

@@ -83,6 +83,58 @@ test(
   },
 )
 
+test(
+  title('a file with layers is shown before it is imported, and only the chosen layers are'),
+  async (t) => {
+    if (missing) return t.skip(missing)
+    const { page, signInAt, user } = await openConsole(t, importing(t))
+    await signInAt('/upload')
+    await chooseFile(page, 'map.kml', Buffer.from(kml))
+    const panel = page.getByRole('region', { name: 'In the file' })
+    await panel.getByText('2 rows, ').waitFor()
+    await panel.getByRole('cell', { name: 'Skagen' }).waitFor()
+    await panel.getByText('First rows of Huts, east').click()
+    await panel.getByRole('cell', { name: 'POINT(8.1 56)' }).waitFor()
+    assert.deepEqual(await tables(user), [])
+    await assertAccessibleEverywhere(page)
+    for (const layer of ['Towns', 'Huts, east']) await panel.getByRole('checkbox', { name: layer }).uncheck()
+    await page.getByText('Choose at least one layer.').waitFor()
+    assert.equal(await page.getByRole('button', { name: 'Import', exact: true }).isDisabled(), true)
+    await panel.getByRole('checkbox', { name: 'Huts, east' }).check()
+    await page.getByRole('button', { name: 'Import', exact: true }).click()
+    await page.getByText('map.kml: 1 row in 1 table.').waitFor()
+    assert.deepEqual(await tables(user), ['map_huts_east'])
+  },
+)
+
+test(title('rows that cannot be stored are shown, and can be left out and downloaded'), async (t) => {
+  if (missing) return t.skip(missing)
+  const { page, signInAt, user } = await openConsole(t, importing(t))
+  await user.sql(`create table map_towns (name text check (name <> 'Gedser'))`)
+  await signInAt('/upload')
+  await chooseFile(page, 'map.kml', Buffer.from(kml))
+  await page.getByText('First rows of Towns').waitFor()
+  await page.getByRole('checkbox', { name: 'Huts, east' }).uncheck()
+  await page.getByLabel('If the table exists').selectOption('Replace its rows')
+  await page.getByLabel('Leave out bad rows').check()
+  await page.getByRole('button', { name: 'Import', exact: true }).click()
+  await page.getByText('map.kml: 1 row in 1 table.').waitFor()
+  await page.getByText('1 row was left out.').waitFor()
+  await page.getByRole('cell', { name: /violates check constraint/ }).waitFor()
+  await assertAccessibleEverywhere(page)
+  const download = page.waitForEvent('download')
+  await page.getByRole('button', { name: 'Download map_towns-rejected.csv' }).click()
+  const text = await readFile((await (await download).path())!, 'utf8')
+  assert.match(text, /^the_geom,(.*,)?name\b.*\n.*,Gedser,/)
+  assert.equal((await user.sql('select from map_towns')).rowCount, 1)
+})
+
+const placemark = (name: string, at: string) =>
+  `<Placemark><name>${name}</name><Point><coordinates>${at}</coordinates></Point></Placemark>`
+const kml = `<?xml version="1.0"?><kml xmlns="http://www.opengis.net/kml/2.2"><Document>
+  <Folder><name>Towns</name>${placemark('Skagen', '10.6,57.7')}${placemark('Gedser', '11.9,54.6')}</Folder>
+  <Folder><name>Huts, east</name>${placemark('Hut', '8.1,56')}</Folder></Document></kml>`
+
 test(title('an import that waits can be cancelled'), async (t) => {
   if (missing) return t.skip(missing)
   const { setup } = importing(t)

@@ -112,14 +112,14 @@ test('every kind of refusal costs its row: type, constraint, unique key, foreign
   assert.equal(body.total_rows, 3)
   const rejected = body.rejected as Rejected[]
   assert.deepEqual(
-    rejected.map(({ line, column, sqlstate, text }) => [line, column, sqlstate, text]),
+    rejected.map(({ line, column, value, sqlstate, text }) => [line, column, value, sqlstate, text]),
     [
-      [2, null, '23503', '2,c'],
-      [4, null, '23505', '3,a'],
-      [5, null, '23514', '5000,a'],
-      [6, 'kind', '23502', '6,'],
-      [7, null, 'P0001', '13,a'],
-      [8, 'id', '22P02', 'x,a'],
+      [2, 'kind', 'c', '23503', '2,c'],
+      [4, 'id', '3', '23505', '3,a'],
+      [5, null, null, '23514', '5000,a'],
+      [6, 'kind', null, '23502', '6,'],
+      [7, null, null, 'P0001', '13,a'],
+      [8, 'id', 'x', '22P02', 'x,a'],
     ],
   )
   assert.equal(rejected[4]!.error, 'thirteen is not wanted')

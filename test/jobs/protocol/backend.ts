@@ -1,6 +1,6 @@
 import { type Act, may, spend } from './acts.ts'
 import type { Setting } from './protocol.ts'
-import { endItem } from './run.ts'
+import { endItem, retryItem } from './run.ts'
 import { append, type Backend, endBackend, host, isSame, put, putRun, type State } from './state.ts'
 
 /** A backend that was sent a statement commits, whether or not anybody still listens. */
@@ -13,7 +13,11 @@ export function backendActs(setting: Setting, state: State): readonly Act[] {
       const listener = state.workers.findIndex(isListening)
       const acts = backend.isWaiting
         ? waitForReplica(setting, state, backend, listener)
-        : [...commit(setting, state, backend, listener), ...fail(state, backend, listener)]
+        : [
+            ...commit(setting, state, backend, listener),
+            ...fail(state, backend, listener),
+            ...failForNow(setting, state, backend, listener),
+          ]
       return [...acts, ...loseConnection(state, backend, listener)]
     })
 }
@@ -73,6 +77,21 @@ function loseConnection(state: State, { flight }: Backend, listener: number): re
 function fail(state: State, { flight, item }: Backend, listener: number): readonly Act[] {
   if (listener === -1 || !may(state, 'failure')) return []
   return [[`item ${item} fails`, answerFailure(spend(state, 'failure'), flight, listener)]]
+}
+
+/** The statement raises an error that another attempt may mend. */
+function failForNow(
+  { protocol }: Setting,
+  state: State,
+  { flight, item }: Backend,
+  listener: number,
+): readonly Act[] {
+  if (listener === -1 || !may(state, 'retry')) return []
+  const failed = spend(state, 'retry')
+  const next = protocol.isRetrySettled
+    ? endBackend(putRun(failed, listener, { stage: 'settle', isRetried: true }), flight)
+    : endBackend(retryItem(failed, listener), flight)
+  return [[`item ${item} fails, and is to be tried again`, next]]
 }
 
 function answerFailure(state: State, flight: Backend['flight'], listener: number): State {

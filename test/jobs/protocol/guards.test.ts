@@ -166,6 +166,13 @@ const spareGuards: readonly Case[] = [
     place: 'same log',
     given: ['serverCrash', 'processCrash', 'cancel'],
   },
+  // An error of the server is as certain. Settling is the one way all the same.
+  {
+    name: 'an error tells as much as settling the flight of an item that is tried again',
+    change: { isRetrySettled: false },
+    place: 'another host',
+    given: ['retry', 'failOver', 'processCrash'],
+  },
   // The mark tells.
   {
     name: 'on another host a statement need not wait for its announcement',

@@ -14,6 +14,7 @@ const transitions = {
   lose: (job) => machine.stepUnknown(job, 'unknown', at),
   abort: (job) => machine.stepAborted(job, at),
   requeue: (job) => machine.requeue(job, at),
+  retry: (job) => machine.retryLater(job, at, at),
   cancel: (job) => machine.cancel(job, at),
 } satisfies Record<string, (job: Job) => machine.Transition>
 

@@ -17,6 +17,9 @@ const dangers: readonly (readonly [Place, readonly Chance[]])[] = [
   ['another host', ['lateMessage', 'processCrash', 'cancel']],
   ['another host', ['failure', 'suspicion', 'failOver']],
   ['synchronous host', ['failOver', 'cutConnection', 'cancel']],
+  ['same log', ['retry', 'lateMessage', 'processCrash']],
+  ['another host', ['retry', 'failOver', 'cancel']],
+  ['another host', ['retry', 'lateMessage', 'processCrash']],
 ]
 for (const [place, given] of dangers) {
   test(`${given.join(', ')} together break no promise, ${place}`, (t) => {

@@ -43,6 +43,8 @@ export type Protocol = Readonly<{
   isReplicaAwaited: boolean
   /** A commit that says that it did not wait for the replica is settled as if it had not been answered. */
   isWarningHeeded: boolean
+  /** A failed item is tried again only after its flight was settled as aborted. */
+  isRetrySettled: boolean
 }>
 
 export const wholeProtocol: Protocol = {
@@ -61,6 +63,7 @@ export const wholeProtocol: Protocol = {
   areMarksKept: true,
   isReplicaAwaited: true,
   isWarningHeeded: true,
+  isRetrySettled: true,
 }
 
 /**
@@ -78,6 +81,8 @@ export const chances = [
   'release',
   /** A statement raises an error. */
   'failure',
+  /** It raises one that another attempt may mend, and the job has one left. */
+  'retry',
   /** A message is repeated, or forgotten, and its first copy may arrive at any time after that. */
   'lateMessage',
   /** A message is executed, and nobody hears of it. */

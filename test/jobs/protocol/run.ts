@@ -24,6 +24,7 @@ export function beginRun({ protocol }: Setting, state: State, row: Row): Run {
     flight,
     settled: null,
     rival: null,
+    isRetried: false,
     message: null,
   }
 }
@@ -34,6 +35,12 @@ export function endItem(state: State, index: number, how: 'succeed' | 'fail' | '
   const none = { flight: null, settled: null, rival: null, message: null }
   const next = putRun(state, index, { stage: 'ready', job, ...none })
   return job.isFinal ? write(next, index, { isReleased: true }) : next
+}
+
+/** The failed item waits for its next attempt: the job goes back to the queue. */
+export function retryItem(state: State, index: number): State {
+  const job = state.workers[index]!.run!.job.after('retry')
+  return write(state, index, { job, isReleased: true })
 }
 
 /** Sends what has become of the job, to be repeated until it is answered. */

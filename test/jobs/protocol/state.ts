@@ -91,6 +91,8 @@ export type Run = Readonly<{
   settled: Flight | null
   /** Of which a mark was found. */
   rival: Flight | null
+  /** The item failed, and is tried again once its flight is settled. */
+  isRetried: boolean
   /** Sent, and repeated until it is answered. */
   message: Write | Mark | null
 }>

@@ -2,7 +2,7 @@ import { type Act, may, spend } from './acts.ts'
 import { ask, converse, releaseUnknown } from './conversation.ts'
 import { settle } from './messages.ts'
 import type { Setting } from './protocol.ts'
-import { beginRun, drop, endItem, mark, write } from './run.ts'
+import { beginRun, drop, endItem, mark, retryItem, write } from './run.ts'
 import {
   append,
   backendOf,
@@ -65,7 +65,9 @@ function settleFlight(setting: Setting, state: State, index: number, run: Run): 
     unknown: () => endItem(after, index, 'lose'),
     unconfirmed: () => after,
     aborted: () =>
-      putRun(after, index, { stage: 'ready', job: job.after('abort'), settled: flight, flight: null }),
+      run.isRetried
+        ? retryItem(after, index)
+        : putRun(after, index, { stage: 'ready', job: job.after('abort'), settled: flight, flight: null }),
   }[outcome]()
   return [...acts, [`settles the flight of item ${job.item}: ${outcome}`, next]]
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
+import type { UploadDocument } from '../../../src/http/uploads/document.ts'
 import { basic, type Setup, type TestUser } from '../service/setup.ts'
 
 export type Metadata = Readonly<Record<string, string>>
@@ -13,7 +14,10 @@ export const encoded = (metadata: Metadata) =>
 export const csvUpload = { filename: 'one.csv' } as const
 
 /** The uploads of a user, as a client of tus 1.0 sees them. */
-export function uploadApi(user: TestUser, token = user.masterToken) {
+export function uploadApi(
+  user: Pick<TestUser, 'username' | 'masterToken' | 'base'>,
+  token = user.masterToken,
+) {
   const common = { ...basic(user.username, token), 'tus-resumable': '1.0.0' }
   const url = `${user.base}/api/v4/uploads`
   const create = (length: number | string, metadata: Metadata = csvUpload, headers: Metadata = {}) =>
@@ -44,9 +48,11 @@ export function uploadApi(user: TestUser, token = user.masterToken) {
     })
   const head = (at: string) => fetch(at, { method: 'HEAD', headers: common })
   const offsetOf = async (at: string) => Number((await head(at)).headers.get('upload-offset'))
+  const show = async (at: string) =>
+    (await (await fetch(at, { headers: basic(user.username, token) })).json()) as UploadDocument
   const remove = (at: string) => fetch(at, { method: 'DELETE', headers: common })
   const cutPatch: CutPatch = (...args) => sendCut(common, ...args)
-  return { url, create, make, patch, head, offsetOf, remove, cutPatch }
+  return { url, create, make, patch, head, show, offsetOf, remove, cutPatch }
 }
 
 export const codeOf = async (answer: Response) => [

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { JobDocument } from '../../../src/contract/documents.ts'
+import type { FullItemDocument, FullJobDocument, JobDocument } from '../../../src/contract/documents.ts'
 import { basic, type TestUser } from '../service/setup.ts'
 
 export type Answer<Body> = Readonly<{ status: number; headers: Headers; body: Body }>
@@ -56,7 +56,7 @@ export async function runJob(api: JobApi, query: unknown, beside: object = {}): 
 }
 
 /** What is seen of the items, wherever the form has them. */
-export function itemsOf({ query }: JobDocument) {
+export function itemsOf({ query }: JobDocument | FullJobDocument): readonly FullItemDocument[] {
   assert.ok(typeof query !== 'string')
   return 'query' in query ? query.query : query
 }

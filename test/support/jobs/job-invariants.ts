@@ -11,7 +11,7 @@ export async function watchJobInvariants(
     create or replace function cartage.watch_job() returns trigger language plpgsql
     set search_path = pg_catalog, pg_temp as $$
     begin
-      if to_jsonb(old) - 'is_watched' = to_jsonb(new) - 'is_watched' then
+      if to_jsonb(old) - '{is_watched,is_followed}'::text[] = to_jsonb(new) - '{is_watched,is_followed}'::text[] then
         return new;
       end if;
       if new.revision <> old.revision + 1 then

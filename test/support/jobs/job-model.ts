@@ -12,7 +12,7 @@ import type { JobQueue } from '../../../src/jobs/job-queue.ts'
 import * as machine from '../../../src/jobs/job-state.ts'
 import { runningStep } from '../../../src/jobs/job-step.ts'
 import { type Flight, findJob } from '../../../src/jobs/job-store.ts'
-import { enqueueJobs } from '../../../src/jobs/queue-store.ts'
+import { enqueueJobs, queueDueJobs } from '../../../src/jobs/queue-store.ts'
 import { settleFlight } from '../../../src/jobs/statement-outcome.ts'
 import { submitJob } from '../../../src/jobs/submit-job.ts'
 import { updateJob } from '../../../src/jobs/update-job.ts'
@@ -64,7 +64,7 @@ export class JobModel {
     const { account, config, databases } = this.#store
     const newJob = { id: randomUUID(), account, definition, idempotencyKey: null, requestHash: null }
     const request = { ...claimRequestOf(this.#workers[worker]!), wanted: 1 }
-    const isFirst = this.#jobs.every(({ job }) => isFinal(job.status))
+    const isFirst = this.#jobs.every(({ job }) => isFinal(job.status) || job.delayedUntil)
     const { queued, claimed } = await enqueueJobs(databases.control, config, [newJob], { request })
     assert.ok(queued[0])
     assert.deepEqual(
@@ -83,7 +83,7 @@ export class JobModel {
     const { claimed: jobs } = await writeJobs(this.#store.databases.control, [], { request })
     const orphan = this.#jobs.find(({ job, holder }) => job.status === 'running' && holder === null)
     const isFree = this.#jobs.every(({ job }) => job.status !== 'running')
-    const expected = orphan ?? (isFree ? this.#jobs.find(({ job }) => job.status === 'pending') : undefined)
+    const expected = orphan ?? (isFree ? this.#nextPending() : undefined)
     assert.deepEqual(
       jobs.map(({ job }) => job.id),
       expected ? [expected.job.id] : [],
@@ -119,6 +119,44 @@ export class JobModel {
     if (isUnknown) await this.#write(expected, accepted(machine.stepUnknown(job, 'unknown', at)))
     else if (isCommitted) await this.#write(expected, accepted(machine.stepSucceeded(job, at)))
     else await this.#write(expected, accepted(machine.stepFailed(job, 'failed', at)))
+  }
+
+  /** The item has failed and was rolled back: the job waits for its next attempt. */
+  async retry(worker: number): Promise<void> {
+    const expected = this.#heldBy(worker)
+    if (expected?.isCommitted !== false || runningStep(expected.job)?.kind !== 'item') return
+    expected.job = accepted(machine.retryLater(expected.job, at, at))
+    expected.isCommitted = null
+    const handle = this.#current.get(worker)!
+    const write = { ...stay(handle, expected.job), isReleased: true, delayMs: 3_600_000 }
+    assert.equal((await this.#put(write)).outcome, 'written')
+    assert.equal((await this.#put(write)).outcome, 'written')
+    this.#handles.push(handle)
+    expected.holder = null
+    this.#current.delete(worker)
+  }
+
+  /** The time of a job that waits has come: it goes to the end of the queue. */
+  async queueDue(place: number): Promise<void> {
+    const waiting = this.#jobs.filter(({ job }) => job.delayedUntil)
+    const expected = waiting[place % Math.max(1, waiting.length)]
+    const { control } = this.#store.databases
+    if (expected) {
+      await control.query(
+        `update cartage.jobs set not_before = 'epoch', revision = revision + 1 where user_id = $1 and id = $2`,
+        [this.#store.account.userId, expected.job.id],
+      )
+    }
+    assert.equal(await queueDueJobs(control), expected ? 1 : 0)
+    assert.equal(await queueDueJobs(control), 0)
+    if (!expected) return
+    const { delayedUntil: _until, ...job } = expected.job
+    this.#jobs.splice(this.#jobs.indexOf(expected), 1)
+    this.#jobs.push({ ...expected, job })
+  }
+
+  #nextPending(): Expected | undefined {
+    return this.#jobs.find(({ job }) => job.status === 'pending' && !job.delayedUntil)
   }
 
   async releaseJob(worker: number): Promise<void> {
@@ -189,16 +227,37 @@ export class JobModel {
   /** Every job reads as the machine says, and the counters of the queue agree. */
   async check(): Promise<void> {
     const { databases, account } = this.#store
+    await this.#checkMessages()
     for (const { job } of this.#jobs) {
       const found = await findJob(databases.control, account, job.id)
       assert.deepEqual(withoutTimes(found!), withoutTimes(job))
     }
     const { rows } = await databases.control.query(
-      'select pending, running from cartage.job_queues where user_id = $1',
+      'select pending, running, delayed from cartage.job_queues where user_id = $1',
       [account.userId],
     )
-    const count = (status: Job['status']) => this.#jobs.filter(({ job }) => job.status === status).length
-    if (rows[0]) assert.deepEqual(rows[0], { pending: count('pending'), running: count('running') })
+    const count = (isMeant: (job: Job) => boolean) => this.#jobs.filter(({ job }) => isMeant(job)).length
+    if (!rows[0]) return
+    assert.deepEqual(rows[0], {
+      pending: count(({ status, delayedUntil }) => status === 'pending' && !delayedUntil),
+      running: count(({ status }) => status === 'running'),
+      delayed: count(({ delayedUntil }) => delayedUntil !== undefined),
+    })
+  }
+
+  /** The end of a job is told by one message, written with it. */
+  async #checkMessages(): Promise<void> {
+    const { databases, account } = this.#store
+    const { rows } = await databases.control.query<{ subject: string; type: string }>(
+      'select subject, type from cartage.webhook_deliveries where user_id = $1 order by subject',
+      [account.userId],
+    )
+    const ended = this.#jobs.filter(({ job }) => isFinal(job.status))
+    const messages = ended.map(({ job }) => ({ subject: job.id, type: `job.${job.status}` }))
+    assert.deepEqual(
+      rows,
+      messages.toSorted((one, other) => (one.subject < other.subject ? -1 : 1)),
+    )
   }
 
   #heldBy(worker: number): Expected | undefined {
@@ -230,7 +289,7 @@ export class JobModel {
 
   /** Who ends a job, or brings the first one, is given the oldest one that waits. */
   #succeed(worker: number, next: ClaimedJob | undefined, isGiven = true): void {
-    const expected = isGiven ? this.#jobs.find(({ job }) => job.status === 'pending') : undefined
+    const expected = isGiven ? this.#nextPending() : undefined
     assert.equal(next?.job.id, expected?.job.id)
     if (!expected) return
     expected.job = accepted(machine.claim(expected.job, at))

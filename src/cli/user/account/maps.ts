@@ -56,17 +56,36 @@ function readTemplate(text: string): NamedMapTemplate {
 
 const share: UserCommand = {
   name: 'map share',
-  summary: 'print the address of the tiles of a named map',
+  summary: 'print the address of the page of a named map, for people without an account',
   arguments: mapArgument,
+  options: {
+    frame: { type: 'boolean', help: 'print an <iframe> for a web page instead' },
+    style: { type: 'boolean', help: 'print the address of its MapLibre style instead' },
+    tiles: { type: 'boolean', help: 'print the address of its vector tiles instead' },
+  },
   run: (call) =>
     withService(call, async ({ client, url, user }) => {
+      const { frame, style, tiles } = call.values
+      if ([frame, style, tiles].filter(Boolean).length > 1)
+        throw new UsageError('choose one of --frame, --style and --tiles')
       const { template } = await client.maps.read(call.args[0]!)
-      const { valid_tokens: tokens } = (template.auth ?? {}) as { valid_tokens?: readonly string[] }
-      const parameters = { name: user, template: template.name, layer: 'all', z: 'z', x: 'x', y: 'y' }
-      const path = pathOf('readNamedMapTile', parameters).replace(/z\/x\/y$/, '{z}/{x}/{y}.mvt')
-      const query = tokens?.[0] === undefined ? '' : `?${new URLSearchParams({ auth_token: tokens[0] })}`
-      call.terminal.out.write(`${url}${path}${query}\n`)
+      const address = `${url}${pathTo(template.name, user, tiles ? 'tiles' : style ? 'style' : 'page')}${tokenQuery(template)}`
+      const text = `<iframe src="${address}" width="100%" height="480" frameborder="0" allowfullscreen></iframe>`
+      call.terminal.out.write(`${frame ? text : address}\n`)
     }),
+}
+
+function pathTo(template: string, name: string, what: 'page' | 'style' | 'tiles'): string {
+  if (what === 'page') return pathOf('openMapPage', { name, template })
+  if (what === 'style') return pathOf('readMapStyle', { name, template })
+  const parameters = { name, template, layer: 'all', z: 'z', x: 'x', y: 'y' }
+  return pathOf('readNamedMapTile', parameters).replace(/z\/x\/y$/, '{z}/{x}/{y}.mvt')
+}
+
+/** With the first of its tokens, if it needs one. */
+function tokenQuery({ auth }: NamedMapTemplate): string {
+  const { valid_tokens: tokens } = (auth ?? {}) as { valid_tokens?: readonly string[] }
+  return tokens?.[0] === undefined ? '' : `?${new URLSearchParams({ auth_token: tokens[0] })}`
 }
 
 const remove: UserCommand = {

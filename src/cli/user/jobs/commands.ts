@@ -3,8 +3,8 @@ import { text } from 'node:stream/consumers'
 import { isPassing } from '../../../client/http/retry.ts'
 import type {
   FullJobDocument,
-  JobDocument,
   JobFilter,
+  JobOptions,
   JobQuery,
   NewItem,
 } from '../../../contract/documents.ts'
@@ -15,7 +15,7 @@ import { splitStatements } from '../../../sql-text/statements.ts'
 import { type CommandResult, wrongCall } from '../../command.ts'
 import { UsageError } from '../../command-error.ts'
 import { readNamedFile } from '../../named-file.ts'
-import { textOf } from '../../option-values.ts'
+import { listOf, textOf } from '../../option-values.ts'
 import { tell } from '../../terminal.ts'
 import type { UserCall, UserCommand } from '../command.ts'
 import { printList } from '../output/list.ts'
@@ -48,6 +48,12 @@ const run: UserCommand = {
     },
     name: { type: 'string', value: 'NAME', help: 'name of the job, shown in lists' },
     label: { type: 'string', value: 'LABEL', help: 'labels of the job, separated by commas' },
+    notify: {
+      type: 'string',
+      multiple: true,
+      value: 'URL',
+      help: 'address that is told of the end of the job; may be repeated',
+    },
     detach: { type: 'boolean', help: 'print the id and do not wait' },
     ...waitOptions,
   },
@@ -66,10 +72,22 @@ const run: UserCommand = {
   },
 }
 
-async function submit(call: UserCall, service: Service, query: JobQuery): Promise<CommandResult> {
+async function submit(
+  call: UserCall,
+  service: Service,
+  query: JobQuery,
+  beside: JobOptions = {},
+): Promise<CommandResult> {
   const idempotencyKey = textOf(call.values, 'idempotency-key') ?? randomUUID()
-  const tags = { name: textOf(call.values, 'name'), labels: textOf(call.values, 'label')?.split(',') }
-  const job = await service.client.jobs.create(query, { idempotencyKey, ...tags }).catch((error: unknown) => {
+  const [name, label] = [textOf(call.values, 'name'), textOf(call.values, 'label')]
+  const addresses = listOf(call.values, 'notify')
+  const tags = {
+    ...(name !== undefined && { name }),
+    ...(label !== undefined && { labels: label.split(',') }),
+    ...(addresses.length > 0 && { notify: addresses.map((url) => ({ url })) }),
+  }
+  const options = { idempotencyKey, ...beside, ...tags }
+  const job = await service.client.jobs.create(query, options).catch((error: unknown) => {
     if (isPassing(error)) tell(`to send it again without a second job: --idempotency-key ${idempotencyKey}`)
     throw error
   })
@@ -124,7 +142,12 @@ const wait: UserCommand = {
   run: (call) => withService(call, (service) => waitForEnd(call, service, call.args[0]!)),
 }
 
-const follow: UserCommand = { ...wait, name: 'job follow', summary: 'the same as job wait' }
+const follow: UserCommand = {
+  ...wait,
+  name: 'job follow',
+  summary: 'the same as job wait',
+  details: ['Shows a bar while PostgreSQL tells a percent, and what a statement waits for.'],
+}
 
 const cancel: UserCommand = {
   name: 'job cancel',
@@ -142,17 +165,20 @@ const again: UserCommand = {
   arguments: jobArgument,
   options: { detach: { type: 'boolean', help: 'print the id and do not wait' }, ...waitOptions },
   run: (call) =>
-    withService(call, async (service) =>
-      submit(call, service, queryOf(await service.client.jobs.read(call.args[0]!))),
-    ),
+    withService(call, async (service) => {
+      const job = await service.client.jobs.details(call.args[0]!)
+      const { name, labels, retry } = job
+      return submit(call, service, queryOf(job), { name, labels, retry })
+    }),
 }
 
 /** The query of a job, without its results. */
-function queryOf(job: JobDocument): JobQuery {
+function queryOf(job: FullJobDocument): JobQuery {
   const { items, ...fallbacks } = partsOf(job)
   const query = items.map(
-    ({ query, onsuccess, onerror, timeout }): NewItem => ({
+    ({ query, params, onsuccess, onerror, timeout }): NewItem => ({
       query,
+      ...(params && { params }),
       ...(onsuccess && { onsuccess }),
       ...(onerror && { onerror }),
       ...(timeout && { timeout }),

@@ -64,7 +64,8 @@ async function watch(call: UserCall, { client, signal }: Service, jobId: string,
     view.say('the service does not answer; the job goes on, and cartage waits')
   }
   try {
-    await client.jobs.finished(jobId, { signal, onChange, onLost, giveUpAfterMs: giveUpAfterMs(call) })
+    const options = { signal, onLost, giveUpAfterMs: giveUpAfterMs(call) }
+    for await (const changed of client.jobs.follow(jobId, options)) onChange(changed)
     return { isOver: true, last }
   } catch (error) {
     if (!signal.aborted) throw error

@@ -1,4 +1,4 @@
-import type { JobDocument } from '../../../contract/documents.ts'
+import type { FullJobDocument, JobDocument } from '../../../contract/documents.ts'
 import { type JobItem, partsOf } from '../../../contract/job-items.ts'
 import { formatDuration } from '../../../contract/text/format.ts'
 import { printable } from '../../printable.ts'
@@ -53,6 +53,10 @@ export class JobView {
       const width = widest + 2 + String(items.length).length
       return `  ${mark} ${`${line.padEnd(Math.min(width, columns - 15))}${this.#timeOf(item, place).padStart(10)}`.trimEnd()}`
     })
+    const progress = progressLine(this.#job, columns)
+    if (progress) lines.push(progress)
+    // What was drawn below is gone now.
+    while (lines.length < this.#drawnLines) lines.push('')
     const up = this.#drawnLines > 0 ? `\x1b[${this.#drawnLines}A` : ''
     stream.write(`${up}${lines.map((line) => `\r\x1b[K${line}\n`).join('')}`)
     this.#drawnLines = lines.length
@@ -67,6 +71,30 @@ export class JobView {
   }
 }
 
+/** How far the running statement is, or what it waits for, if PostgreSQL tells. */
+export function progressLine(job: FullJobDocument, columns: number): string | undefined {
+  if (job.status === 'pending' && job.position) {
+    const { ahead, is_host_busy: isBusy } = job.position
+    if (isBusy) return '    waiting for a slot of the database host'
+    return ahead > 0 ? `    waiting: ${ahead} ${ahead === 1 ? 'job' : 'jobs'} ahead` : undefined
+  }
+  const { phase, percent, waits_for: waits, eta_ms: etaMs } = job.progress ?? {}
+  const parts = [
+    percent !== undefined && `${barOf(percent)} ${percent.toFixed(0)} %`,
+    phase && printable(phase),
+    waits &&
+      `waits for a lock (${waits.lock})${waits.sessions.map(({ pid }) => `, held up by pid ${pid}`).join('')}`,
+    etaMs !== undefined && etaMs > 0 && `about ${formatDuration(etaMs)} left`,
+  ].filter((part) => typeof part === 'string' && part !== '')
+  return parts.length === 0 ? undefined : `    ${parts.join('  ')}`.slice(0, columns - 1)
+}
+
+function barOf(percent: number): string {
+  const full = Math.round((percent / 100) * barWidth)
+  return `${'█'.repeat(full)}${'░'.repeat(barWidth - full)}`
+}
+
+const barWidth = 20
 const widest = 32
 const spinner = '⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏'
 

@@ -91,7 +91,7 @@ async function runInSession(
 
 const leftOpen = 'the statements end inside a transaction: it was rolled back. End it with COMMIT'
 
-function formatOf({ values, terminal }: UserCall): Format {
+export function formatOf({ values, terminal }: UserCall): Format {
   const format = values.json ? 'json' : (textOf(values, 'format') as Format | undefined)
   if (format !== undefined) return format
   const file = textOf(values, 'output')

@@ -13,6 +13,8 @@ declare module 'fastify' {
     isStreaming?: boolean
     /** This member of a JSON body is passed on as text, without parsing: no digit of a number is lost. */
     memberAsText?: string
+    /** The text of a JSON body is kept beside it, for members whose digits count. */
+    keepsText?: boolean
     /** This member may be as long as a body; the others together must be small. */
     longMember?: string
     /** All members together may be as long as a body. */
@@ -109,14 +111,20 @@ function refuseText(error: unknown): never {
 function readJson(request: FastifyRequest, bytes: Buffer, parseJson: ParseJson): unknown {
   const text = decodeUtf8(bytes)?.trim()
   if (text === undefined) throw errors.badRequest(notUtf8)
-  const { memberAsText } = request.routeOptions.config ?? {}
+  const { memberAsText, keepsText } = request.routeOptions.config ?? {}
   const [rest, member] = memberAsText === undefined ? [text] : cutOut(memberAsText, text)
   const body = parsed(request, rest, parseJson)
   if (member !== undefined && member !== 'null') (body as Record<string, unknown>)[memberAsText!] = member
+  if (keepsText && isObject(body)) texts.set(body, text)
   // JSON has no other way to write NUL.
   if (!text.includes('\\u0000')) noteFreeOfNul(body)
   return body
 }
+
+const texts = new WeakMap<object, string>()
+
+/** The text of a JSON body, on a route that keeps it; undefined for a form. */
+export const textOfBody = (body: object) => texts.get(body)
 
 function parsed(request: FastifyRequest, text: string, parseJson: ParseJson): unknown {
   let outcome: { error: Error | null; body: unknown } | undefined

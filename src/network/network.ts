@@ -1,8 +1,9 @@
 import { lookup } from 'node:dns/promises'
+import type { LookupFunction } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import ipaddr from 'ipaddr.js'
 
-/** What downloads may reach. Tests have one of their own. */
+/** What requests of the service may reach. Tests have one of their own. */
 export type Network = Readonly<{
   /** All addresses of a host. An address is its own. */
   resolve: (host: string) => Promise<readonly NetworkAddress[]>
@@ -32,3 +33,15 @@ function ownAddresses(): ReadonlySet<string> {
   const all = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? [])
   return new Set(all.map(({ address }) => ipaddr.parse(address).toNormalizedString()))
 }
+
+/** For the connection to addresses that were checked: the name is not resolved again, as another answer could lead elsewhere. */
+export const only =
+  (addresses: readonly NetworkAddress[]): LookupFunction =>
+  (_host, { all }, done) => {
+    if (all)
+      done(
+        null,
+        addresses.map((each) => ({ ...each })),
+      )
+    else done(null, addresses[0]!.address, addresses[0]!.family)
+  }

@@ -1,7 +1,7 @@
 import { quoteLiteral } from '../contract/text/quote.ts'
 import type { Session } from '../postgres/session.ts'
 import type { QueryNames } from '../sql/query-names.ts'
-import { hashOf } from '../tiles/tile-layer.ts'
+import { hashOf } from './tile-layer.ts'
 
 /** Differs after each change to the rows of a query. Null: it cannot be told whether they have changed. */
 export type QueryVersion = Readonly<{ version: string | null; is_moved: boolean | null }>

@@ -1,4 +1,4 @@
-import { assetAddress } from '../parts/browser/address.ts'
+import { assetAddress } from './address.ts'
 
 /** The only Trusted Types policy: scripts come from files of this build, and no text becomes markup or code. */
 export function guardSinks(): void {

@@ -1,0 +1,91 @@
+import type { SqlAnswer } from '../../src/contract/documents.ts'
+import { requestJson } from '../api/request.ts'
+import { quoteName, readRows } from '../api/sql.ts'
+import { quotedTable, type TableId } from '../api/tables.ts'
+import type { DraftLayer, Kind, MapBox } from './map-draft.ts'
+
+export type LayerColumn = Readonly<{ name: string; isNumber: boolean }>
+
+/** What the rows of a query are. */
+export type LayerData = Readonly<{
+  columns: readonly LayerColumn[]
+  geomColumn: string
+  srid: number
+  kind: Kind
+  bounds: MapBox | undefined
+}>
+
+export const tableSql = (table: TableId) => `select * from ${quotedTable(table)}`
+
+/** Throws if the query has no geometry that can be drawn. */
+export async function describeSql(sql: string, signal: AbortSignal): Promise<LayerData> {
+  const q = `select * from (${inner(sql)}\n) as layer limit 0`
+  const { fields } = await requestJson<SqlAnswer>('query', { json: { q }, isRepeatable: true, signal })
+  const types = Object.entries(fields as Record<string, { type: string }>)
+  const geometries = types.filter(([, { type }]) => type === 'geometry').map(([name]) => name)
+  const geomColumn = geometries.find((name) => name === 'the_geom_webmercator') ?? geometries[0]
+  if (geomColumn === undefined) throw new Error('These rows have no geometry.')
+  const [about] = await readRows<About>(aboutSql(sql, geomColumn), { signal })
+  const { srid, dimension, west, south, east, north } = about!
+  if (srid === null) throw new Error('No row has a geometry.')
+  if (srid === 0) throw new Error(`The geometries of ${geomColumn} have no SRID. Use ST_SetSRID in a query.`)
+  return {
+    geomColumn,
+    srid,
+    kind: kinds[dimension ?? 0] ?? 'area',
+    bounds: west === null ? undefined : [west, south, east, north],
+    columns: types
+      .filter(([, { type }]) => shownTypes.has(type))
+      .map(([name, { type }]) => ({ name, isNumber: type === 'number' })),
+  }
+}
+
+type About = Readonly<{
+  srid: number | null
+  dimension: number | null
+  west: number | null
+  south: number
+  east: number
+  north: number
+}>
+
+const kinds: readonly Kind[] = ['point', 'line', 'area']
+const shownTypes: ReadonlySet<string> = new Set(['number', 'string', 'boolean', 'date'])
+
+const aboutSql = (sql: string, column: string) => `
+select min(srid) as srid, max(dimension) as dimension, st_xmin(st_extent(box)) as west, greatest(st_ymin(st_extent(box)), -85) as south,
+  st_xmax(st_extent(box)) as east, least(st_ymax(st_extent(box)), 85) as north
+from (
+  select st_srid(geom) as srid, st_dimension(geom) as dimension,
+    case when st_srid(geom) <> 0 then st_transform(st_envelope(geom), 4326) end as box
+  from (select ${quoteName(column)} as geom from (${inner(sql)}\n) as layer where ${quoteName(column)} is not null limit ${mostLookedAt}) as looked_at
+) as told`
+
+/** Of a larger query the first rows tell where it is; the viewer can move the map. */
+const mostLookedAt = 100_000
+
+/** A sample of the numbers of a column. */
+export async function readNumbers({ sql }: Sql, column: string, signal: AbortSignal) {
+  const name = quoteName(column)
+  const rows = await readRows<{ value: number | null }>(
+    `select ${name}::double precision as value from (${inner(sql)}\n) as layer where ${name} is not null order by random() limit ${mostNumbers}`,
+    { signal },
+  )
+  return rows.map(({ value }) => Number(value))
+}
+
+type Sql = Pick<DraftLayer, 'sql'>
+
+const mostNumbers = 5_000
+
+/** The most frequent values of a column, as text. */
+export async function readCategories({ sql }: Sql, column: string, most: number, signal: AbortSignal) {
+  const name = quoteName(column)
+  const rows = await readRows<{ value: string }>(
+    `select ${name}::text as value from (${inner(sql)}\n) as layer where ${name} is not null group by 1 order by count(*) desc, 1 limit ${most}`,
+    { signal },
+  )
+  return rows.map(({ value }) => value)
+}
+
+const inner = (sql: string) => sql.trim().replace(/;\s*$/, '')

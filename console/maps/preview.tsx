@@ -1,0 +1,48 @@
+import { useEffect, useMemo, useState } from 'preact/hooks'
+import { Empty, ErrorNotice } from '../parts/notice.tsx'
+import { ShownMap } from '../result/shown-map/shown-map.tsx'
+import type { MapBox, MapDraft } from './map-draft.ts'
+import { draftStyle, withKey } from './named-maps.ts'
+
+type PreviewProps = Readonly<{ draft: MapDraft; moved: (box: MapBox) => void }>
+
+/** The map as it is now, before it is saved. */
+export function Preview({ draft, moved }: PreviewProps) {
+  const settled = useSettled(draft, 300)
+  const [error, setError] = useState<unknown>(undefined)
+  // Moving the map changes what a viewer sees first, and nothing that is drawn.
+  const drawn = JSON.stringify({ ...settled, bounds: undefined, name: '', token: '' })
+  const style = useMemo(
+    () => async () => {
+      setError(undefined)
+      return draftStyle(settled).catch((failed: unknown) => {
+        setError(failed)
+        throw failed
+      })
+    },
+    [drawn],
+  )
+  if (settled.layers.length === 0) {
+    return (
+      <section class="map-editor-map" aria-label="Preview">
+        <Empty>Add a layer to see the map.</Empty>
+      </section>
+    )
+  }
+  return (
+    <section class="map-editor-map" aria-label="Preview">
+      {error !== undefined && <ErrorNotice error={error} />}
+      <ShownMap style={style} transformRequest={withKey} moved={moved} />
+    </section>
+  )
+}
+
+/** The value once it has not changed for a while. */
+function useSettled<T>(value: T, ms: number): T {
+  const [settled, setSettled] = useState(value)
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(value), ms)
+    return () => clearTimeout(timer)
+  }, [value])
+  return settled
+}

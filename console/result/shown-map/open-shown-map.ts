@@ -1,0 +1,107 @@
+import {
+  FullscreenControl,
+  type LngLatBoundsLike,
+  Map as MapLibre,
+  NavigationControl,
+  type RequestTransformFunction,
+  ScaleControl,
+  type StyleSpecification,
+} from 'maplibre-gl'
+import type { MapPageMetadata, StyleDocument } from '../../../src/contract/documents.ts'
+import { whenLoaded } from '../map/open-map.ts'
+import { showPopups } from './popups.ts'
+
+type Theme = 'light' | 'dark'
+
+type ShownMapEvents = Readonly<{
+  styled: (document: StyleDocument) => void
+  /** With what to tell the viewer; empty: nothing. */
+  failed: (text: string) => void
+  loading: (isLoading: boolean) => void
+  /** By the user. */
+  moved: (box: readonly [number, number, number, number]) => void
+}>
+
+export type OpenedMap = Readonly<{ show: (theme: Theme) => void; close: () => void }>
+
+/** Opens a map in an element as soon as its style is there. `show` draws it for a theme. */
+export function openShownMap(
+  holder: HTMLElement & { map?: MapLibre },
+  style: (theme: Theme) => Promise<StyleDocument>,
+  transformRequest: RequestTransformFunction | undefined,
+  events: ShownMapEvents,
+): OpenedMap {
+  let map: MapLibre | undefined
+  let isClosed = false
+  let wanted: Theme | undefined
+  const draw = (document: StyleDocument) => {
+    events.styled(document)
+    events.failed('')
+    if (map) return replaceStyle(map, document)
+    map = makeMap(holder, document, transformRequest)
+    holder.map = map
+    listen(map, events)
+    showPopups(map)
+  }
+  const show = (theme: Theme) => {
+    wanted = theme
+    style(theme).then(
+      (document) => isClosed || wanted !== theme || draw(document),
+      () => isClosed || events.failed('This map cannot be loaded.'),
+    )
+  }
+  const close = () => {
+    isClosed = true
+    map?.remove()
+  }
+  return { show, close }
+}
+
+const replaceStyle = (map: MapLibre, document: StyleDocument) =>
+  whenLoaded(map, () => map.setStyle(document as unknown as StyleSpecification))
+
+function makeMap(
+  container: HTMLElement,
+  document: StyleDocument,
+  transformRequest: RequestTransformFunction | undefined,
+): MapLibre {
+  const { bounds } = document.metadata.cartage as MapPageMetadata
+  const map = new MapLibre({
+    container,
+    style: document as unknown as StyleSpecification,
+    ...(bounds && {
+      bounds: bounds as LngLatBoundsLike,
+      fitBoundsOptions: { padding: paddingIn(container), maxZoom: 15 },
+    }),
+    attributionControl: false,
+    dragRotate: false,
+    maxPitch: 0,
+    ...(transformRequest && { transformRequest }),
+    locale: { 'Map.Title': 'Map. Arrow keys move it, + and − zoom, Enter shows what is in the middle.' },
+  })
+  map.addControl(new NavigationControl({ showCompass: false }))
+  if (globalThis.document.fullscreenEnabled)
+    map.addControl(new FullscreenControl({ container: container.parentElement! }))
+  map.addControl(new ScaleControl({ maxWidth: 100 }), 'bottom-right')
+  map.touchZoomRotate.disableRotation()
+  return map
+}
+
+/** So that neither the title nor the legend covers what is shown. */
+const paddingIn = ({ clientWidth }: HTMLElement) =>
+  clientWidth < 800
+    ? { top: 70, right: 20, bottom: 50, left: 20 }
+    : { top: 40, right: 60, bottom: 40, left: 340 }
+
+function listen(map: MapLibre, { failed, loading, moved }: ShownMapEvents): void {
+  map.on('dataloading', () => loading(true))
+  map.on('idle', () => loading(false))
+  // The viewer is not told what the service says of its tables.
+  map.on('error', () => failed('A part of this map cannot be loaded.'))
+  map.on('movestart', () => failed(''))
+  map.on('moveend', (event) => {
+    if (!(event as { originalEvent?: Event }).originalEvent) return
+    const [[west, south], [east, north]] = map.getBounds().toArray() as [[number, number], [number, number]]
+    moved([west, south, east, north])
+  })
+}

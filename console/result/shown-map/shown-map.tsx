@@ -1,0 +1,86 @@
+import type { RequestTransformFunction } from 'maplibre-gl'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import type { MapPageMetadata, StyleDocument } from '../../../src/contract/documents.ts'
+import { adoptStyles } from '../../parts/browser/styles.ts'
+import { shownTheme } from '../../parts/browser/theme.ts'
+import { MapLegend } from './map-legend.tsx'
+import { type OpenedMap, openShownMap } from './open-shown-map.ts'
+import css from './shown-map.css' with { type: 'text' }
+
+adoptStyles(css)
+
+type ShownMapProps = Readonly<{
+  style: (theme: 'light' | 'dark') => Promise<StyleDocument>
+  /** Adds a key to the requests for tiles. */
+  transformRequest?: RequestTransformFunction
+  /** Told of the box that is shown, after each move of the user. */
+  moved?: (box: readonly [number, number, number, number]) => void
+}>
+
+/** A map as people see it: with its title, legend, popups, scale and attribution. */
+export function ShownMap({ style, transformRequest, moved }: ShownMapProps) {
+  const holder = useRef<HTMLDivElement>(null)
+  const [about, setAbout] = useState<MapPageMetadata | undefined>(undefined)
+  const [attribution, setAttribution] = useState('')
+  const [problem, setProblem] = useState('')
+  const [isLoading, setLoading] = useState(true)
+  const latest = useRef({ style, moved })
+  latest.current = { style, moved }
+  const opened = useRef<OpenedMap | undefined>(undefined)
+  useEffect(() => {
+    const map = openShownMap(holder.current!, (theme) => latest.current.style(theme), transformRequest, {
+      styled: (document) => {
+        setAbout(document.metadata.cartage as MapPageMetadata)
+        setAttribution(attributionOf(document))
+      },
+      failed: setProblem,
+      loading: setLoading,
+      moved: (box) => latest.current.moved?.(box),
+    })
+    opened.current = map
+    const unfollow = shownTheme.subscribe((theme) => map.show(theme))
+    return () => {
+      unfollow()
+      map.close()
+    }
+  }, [])
+  const drawn = useRef(style)
+  useEffect(() => {
+    if (drawn.current !== style) opened.current?.show(shownTheme.peek())
+    drawn.current = style
+  }, [style])
+  return (
+    <div class="shown-map">
+      <div class="map" ref={holder} />
+      <div class="map-middle" />
+      {about && <AboutMap about={about} />}
+      <div class="map-edge" role="status">
+        {problem || (isLoading ? 'Loading…' : '')}
+      </div>
+      {attribution && <div class="map-attribution">{attribution}</div>}
+    </div>
+  )
+}
+
+/** On a narrow screen it is closed, so that the map is seen. */
+function AboutMap({ about: { title, description, legend } }: Readonly<{ about: MapPageMetadata }>) {
+  const items = legend.reduce((sum, section) => sum + section.items.length, 0)
+  if (description === '' && items === 0) return <h1 class="map-about map-about-title">{title}</h1>
+  return (
+    <details class="map-about" open={innerWidth >= 600}>
+      <summary>
+        <h1>{title}</h1>
+      </summary>
+      {description !== '' && <p>{description}</p>}
+      <MapLegend legend={legend} />
+    </details>
+  )
+}
+
+/** Of all sources, as text: they are written as HTML. */
+function attributionOf({ sources }: StyleDocument): string {
+  const all = Object.values(sources).map((source) => (source as { attribution?: string }).attribution ?? '')
+  return [...new Set(all.filter((text) => text !== ''))]
+    .map((text) => text.replace(/&#(\d+);/g, (_, code: string) => String.fromCodePoint(Number(code))))
+    .join(' · ')
+}

@@ -1,0 +1,95 @@
+/** Queries that callers run by name. */
+
+export const queryNameRule =
+  '1 to 128 letters, digits, dots, hyphens or underscores, and begin with a letter, a digit or an underscore'
+export const isQueryName = (text: string) =>
+  /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$/.test(text) && text !== 'openapi.json'
+
+export const queryParamRule =
+  '1 to 63 letters, digits or underscores, and begin with a letter or an underscore'
+export const isQueryParam = (text: string) => /^[A-Za-z_][A-Za-z0-9_]{0,62}$/.test(text)
+
+/** Of a user. */
+export const maxSavedQueries = 1_000
+/** SQL, descriptions and parameters together. */
+export const maxSavedQueryBytes = 4 * 1024 ** 2
+export const maxQueryDescription = 4_000
+export const maxQueryParams = 100
+
+/** Of parameters. `json` is jsonb of PostgreSQL. */
+export const queryParamTypes = [
+  'text',
+  'integer',
+  'bigint',
+  'numeric',
+  'double',
+  'boolean',
+  'date',
+  'timestamp',
+  'timestamptz',
+  'uuid',
+  'json',
+  'geometry',
+  'text[]',
+  'integer[]',
+  'bigint[]',
+  'numeric[]',
+  'double[]',
+  'boolean[]',
+  'date[]',
+  'uuid[]',
+] as const
+export type QueryParamType = (typeof queryParamTypes)[number]
+
+/** What a request to the rows of a query has besides its parameters: none of them can be called so. */
+export const rowsOptions = [
+  'format',
+  'rows_per_page',
+  'page',
+  'order_by',
+  'sort_order',
+  'skipfields',
+  'dp',
+  'filename',
+  'total',
+] as const
+export const reservedParams: readonly string[] = [
+  ...rowsOptions,
+  'api_key',
+  'map_key',
+  'client',
+  'q',
+  'params',
+]
+
+export type QueryParam = Readonly<{
+  type: QueryParamType
+  /** A value as in a request. Without one, a parameter that is not required is null. */
+  default?: unknown
+  required: boolean
+}>
+
+export type QueryParams = Readonly<Record<string, QueryParam>>
+
+/** What a client sends to save one. */
+export type QueryDefinition = Readonly<{
+  /** One SELECT with `:name` parameters. */
+  sql: string
+  description?: string | undefined
+  /** By name. A parameter of the SQL that is not here is a required text. */
+  params?: Readonly<Record<string, Partial<QueryParam>>> | undefined
+  /** Whether callers without a key may run it. */
+  public?: boolean | undefined
+}>
+
+export type SavedQueryDocument = Readonly<{
+  name: string
+  sql: string
+  description: string
+  params: QueryParams
+  public: boolean
+  created_at: string
+  updated_at: string
+}>
+
+export type SavedQueryList = Readonly<{ queries: readonly SavedQueryDocument[] }>

@@ -1,0 +1,73 @@
+/** Being told of the end of jobs and imports, after the convention of Standard Webhooks. */
+
+export const webhookEvents = [
+  'job.done',
+  'job.failed',
+  'job.cancelled',
+  'job.unknown',
+  'import.complete',
+  'import.failure',
+  'schedule.disabled',
+] as const
+export type WebhookEvent = (typeof webhookEvents)[number]
+
+/** What `notify` of a job names. */
+export const notifyEvents = ['done', 'failed', 'cancelled', 'unknown'] as const
+export type NotifyEvent = (typeof notifyEvents)[number]
+
+export const deliveryStatuses = ['pending', 'delivered', 'undelivered'] as const
+export type DeliveryStatus = (typeof deliveryStatuses)[number]
+
+/** Of a user, and of one job. */
+export const maxWebhooks = 20
+export const maxNotify = 5
+export const maxWebhookUrl = 2_048
+export const maxDeliveriesListed = 100
+
+export type Notify = Readonly<{
+  url: string
+  /** All unless told. */
+  on?: readonly NotifyEvent[] | undefined
+  /** `whsec_` and base64. Without one the messages are not signed. */
+  secret?: string | undefined
+  include_sql?: boolean | undefined
+}>
+
+export type WebhookDefinition = Readonly<{
+  url: string
+  /** All unless told. */
+  on?: readonly WebhookEvent[] | undefined
+  /** `whsec_` and base64 of 24 to 64 bytes. Made unless told. */
+  secret?: string | undefined
+  include_sql?: boolean | undefined
+  enabled?: boolean | undefined
+}>
+
+export type WebhookDocument = Readonly<{
+  id: string
+  url: string
+  on: readonly WebhookEvent[]
+  include_sql: boolean
+  enabled: boolean
+  created_at: string
+}>
+
+/** The secret is told only when it is made. */
+export type NewWebhookDocument = WebhookDocument & Readonly<{ secret: string }>
+
+export type DeliveryDocument = Readonly<{
+  id: string
+  webhook_id: string
+  url: string
+  type: string
+  /** Of the job or import; null: a test. */
+  job_id: string | null
+  status: DeliveryStatus
+  attempts: number
+  /** The status of the last answer; null: there was none. */
+  response_status: number | null
+  failure: string | null
+  next_attempt_at: string | null
+  created_at: string
+  updated_at: string
+}>

@@ -1,0 +1,70 @@
+import { maxParams } from '../../contract/limits.ts'
+import { elementsOf, memberPlaces } from '../../contract/text/json-rows.ts'
+import { errors } from '../../errors.ts'
+import { textOfBody } from '../middleware/body/body.ts'
+
+/** The `params` of a body as they are written, so that no digit of a number is lost. */
+export type WrittenParams = Readonly<{
+  ofJob: string | undefined
+  ofItem: (index: number) => string | undefined
+}>
+
+/** Reads where `params` stand in the body: beside a string `query`, or inside the items. */
+export function writtenParams(body: object): WrittenParams {
+  const text = textOfBody(body)
+  if (text === undefined) return { ofJob: formParams(body), ofItem: () => undefined }
+  const members = lastMembers(text)
+  const query = members.get('query') ?? ''
+  const items = query.startsWith('{') ? (lastMembers(query).get('query') ?? '') : query
+  const places = items.startsWith('[') ? [...elementsOf(items)] : []
+  return {
+    ofJob: members.get('params'),
+    ofItem: (index) =>
+      places[index]?.startsWith('{') ? lastMembers(places[index]).get('params') : undefined,
+  }
+}
+
+/** In a form it is JSON text. */
+const formParams = (body: object) => {
+  const { params } = body as { params?: unknown }
+  return typeof params === 'string' ? params : undefined
+}
+
+/** Of members with one name the last counts, as for the parser. */
+function lastMembers(text: string): ReadonlyMap<string, string> {
+  return new Map([...memberPlaces(text)].map(({ name, start, end }) => [name, text.slice(start, end)]))
+}
+
+/** The JSON text of each value. */
+export function readParams(written: string | undefined, place: string): readonly string[] {
+  if (written === undefined || !isJsonArray(written))
+    throw errors.jobInvalid(`${place} must be an array of values, such as [1, "two", null]`)
+  const values = [...elementsOf(written.trim())]
+  if (values.length > maxParams) throw errors.jobInvalid(`${place} has more than ${maxParams} values`)
+  return values
+}
+
+function isJsonArray(text: string): boolean {
+  try {
+    return Array.isArray(JSON.parse(text))
+  } catch {
+    return false
+  }
+}
+
+/** A value as it is shown: a number that JSON.parse does not keep, also in an array, becomes a string, which binds the same. */
+export function shownParam(json: string): unknown {
+  const value = JSON.parse(json) as unknown
+  if (Array.isArray(value)) return [...elementsOf(json)].map(shownParam)
+  return typeof value === 'number' && !isExact(json, value) ? json : value
+}
+
+/** Written in another way, such as 1.0 or 1e3, a number may still be the same. */
+function isExact(json: string, value: number): boolean {
+  const digits = json
+    .replace(/[eE].*$/, '')
+    .replace(/[^0-9]/g, '')
+    .replace(/^0+/, '')
+  const isInRange = Number.isFinite(value) && (value !== 0 || digits === '')
+  return isInRange && (digits.length <= 15 || String(value) === json)
+}

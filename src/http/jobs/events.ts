@@ -1,0 +1,131 @@
+import { createHash } from 'node:crypto'
+import type { ServerResponse } from 'node:http'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Principal } from '../../auth/account.ts'
+import { isFinal } from '../../contract/job-status.ts'
+import { errors } from '../../errors.ts'
+import type { JobState } from '../../jobs/follow/job-followers.ts'
+import { remembered } from '../../remembered.ts'
+import { jobsCaller } from '../middleware/authenticate.ts'
+import { hijacked } from '../middleware/download/raw-answer.ts'
+import type { Services } from '../services.ts'
+import { fullJobDocument } from './document.ts'
+import { readJobId } from './request.ts'
+
+/** Sends the document of a job at each change, as server-sent events, until the job has ended. */
+export function following(services: Services) {
+  return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    const caller = await jobsCaller(services, request)
+    const id = readJobId(request)
+    const lastId = request.headers['last-event-id']
+    const stream = new EventStream(caller, typeof lastId === 'string' ? lastId : undefined)
+    const followed = await services.jobFollowers.follow(caller.account, id, stream)
+    if (!followed) throw errors.jobNotFound(id)
+    // An EventSource that has the end already reconnects for ever, unless it is told that there is no more.
+    if (isFinal(followed.state.job.status) && eventOf(followed.state).id === lastId) {
+      followed.leave()
+      return reply.code(204).send()
+    }
+    stream.begin(hijacked(reply, headers), followed.state, followed.leave)
+    return reply
+  }
+}
+
+const headers = {
+  'content-type': 'text/event-stream; charset=utf-8',
+  'cache-control': 'no-store',
+  // Proxies such as nginx would keep events back.
+  'x-accel-buffering': 'no',
+}
+
+type Event = Readonly<{ id: string; text: string; isLast: boolean }>
+
+/** Made once for all followers of a job. */
+const eventOf = remembered((state: JobState): Event => {
+  const { job, place, progress, revision } = state
+  const document = JSON.stringify(fullJobDocument(job, place, progress))
+  const id = `${revision}-${createHash('sha256').update(document).digest('base64url').slice(0, 12)}`
+  return { id, text: `id: ${id}\ndata: ${document}\n\n`, isLast: isFinal(job.status) }
+})
+
+/** The answer to one follower. A slow reader gets the newest document, not all of them. */
+class EventStream {
+  readonly #caller: Principal
+  /** Of the last event that the client has. */
+  #lastId: string | undefined
+  #response: ServerResponse | undefined
+  #leave: () => void = () => undefined
+  #next: JobState | undefined
+  #isBlocked = false
+  #blockedSince = 0
+  #timer: NodeJS.Timeout | undefined
+  #ticks = 0
+
+  constructor(caller: Principal, lastId: string | undefined) {
+    this.#caller = caller
+    this.#lastId = lastId
+  }
+
+  readonly onState = (state: JobState | undefined): void => {
+    if (!state) this.#end()
+    else {
+      this.#next = state
+      this.#send()
+    }
+  }
+
+  begin(response: ServerResponse, state: JobState, leave: () => void): void {
+    this.#response = response
+    this.#leave = leave
+    response.on('drain', () => {
+      this.#isBlocked = false
+      this.#send()
+    })
+    response.on('close', () => this.#end())
+    response.on('error', () => this.#end())
+    this.#timer = setInterval(() => void this.#tick(), tickMs)
+    response.write(`retry: ${reconnectMs}\n\n`)
+    this.#next ??= state
+    this.#send()
+  }
+
+  #send(): void {
+    const state = this.#next
+    if (!state || !this.#response || this.#isBlocked) return
+    this.#next = undefined
+    const event = eventOf(state)
+    if (event.id === this.#lastId) return
+    this.#lastId = event.id
+    this.#write(event.text)
+    if (event.isLast) this.#end()
+  }
+
+  #write(text: string): void {
+    this.#isBlocked = !this.#response!.write(text)
+    this.#blockedSince = performance.now()
+  }
+
+  /** The key may have been revoked, and a connection may be dead without being closed. */
+  async #tick(): Promise<void> {
+    this.#ticks += 1
+    if (this.#isBlocked && performance.now() - this.#blockedSince > longestBlockMs) {
+      this.#response?.destroy()
+      return
+    }
+    if (!this.#caller.isCurrent()) await this.#caller.confirm().catch(() => this.#end())
+    if (this.#ticks % ticksPerComment === 0 && this.#response && !this.#isBlocked) this.#write(':\n\n')
+  }
+
+  #end(): void {
+    clearInterval(this.#timer)
+    this.#leave()
+    const response = this.#response
+    this.#response = undefined
+    response?.end()
+  }
+}
+
+const tickMs = 1_000
+const ticksPerComment = 15
+const reconnectMs = 1_000
+const longestBlockMs = 30_000

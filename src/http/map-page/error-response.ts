@@ -1,0 +1,45 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { AppError, errors } from '../../errors.ts'
+import { framedPolicy } from '../console/policy.ts'
+import { respondInForm, type Thrown } from '../middleware/error-response.ts'
+import { mapErrorBody } from '../tiles/error-response.ts'
+import type { MapPage } from './map-page.ts'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The answer is for people, errors too. */
+    isPage?: boolean
+  }
+}
+
+export const htmlType = 'text/html; charset=utf-8'
+
+/** Errors for those who look at a map. They are told nothing of its SQL and its tables. */
+export function respondToViewer(
+  thrown: Thrown,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  page: MapPage,
+): void {
+  const shown = forViewers(thrown)
+  const sendPage = (status: number) => {
+    reply.headers(framedPolicy([])).header('cache-control', 'no-cache')
+    const text = sentences[status] ?? 'This map cannot be shown now.'
+    reply.code(status).type(htmlType).send(page.sorry(text))
+  }
+  const { isPage } = request.routeOptions.config
+  respondInForm(shown, request, reply, mapErrorBody, isPage ? sendPage : undefined)
+}
+
+function forViewers(thrown: Thrown): Thrown {
+  const isOfMap = thrown instanceof AppError && (thrown.code === 'map-invalid' || thrown.code === 'database')
+  return isOfMap ? errors.mapInvalid('This map cannot be drawn') : thrown
+}
+
+const sentences: Readonly<Record<number, string>> = {
+  400: 'This map cannot be drawn.',
+  401: 'The key in this address is not valid.',
+  403: 'This map is not open to everyone: its address needs a token.',
+  404: 'There is no such map, or no longer.',
+  429: 'Too many people look at the maps of this account. Try again in a moment.',
+}

@@ -1,0 +1,71 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { errors } from '../../errors.ts'
+import type { ShownMap } from '../../maps/named/named-maps.ts'
+import { loadGrammar } from '../../sql/grammar.ts'
+import { findCountries, pathPrefixOf, readMapPage } from '../console/console-files.ts'
+import { framedPolicy } from '../console/policy.ts'
+import { viewedAccount } from '../maps/find-map.ts'
+import { viewerTokens } from '../maps/request.ts'
+import { accountUrlOf, baseUrlOf } from '../middleware/address.ts'
+import type { Thrown } from '../middleware/error-response.ts'
+import { type Parameters, textOf } from '../middleware/parameters.ts'
+import type { Services } from '../services.ts'
+import { sendTagged, setCaching } from '../tiles/send-tile-json.ts'
+import { themes } from './basemap.ts'
+import { htmlType, respondToViewer } from './error-response.ts'
+import { MapPage } from './map-page.ts'
+import { mapPageSchema, mapStyleSchema } from './schemas.ts'
+import { styleDocument } from './style-document.ts'
+
+/** Named maps for people: as a page, and as a MapLibre style. No key is needed. */
+export async function mapPageRoutes(app: FastifyInstance, services: Services): Promise<void> {
+  await loadGrammar()
+  const { config } = services
+  const countries = await findCountries()
+  const page = new MapPage(await readMapPage(pathPrefixOf(config)))
+  app.setErrorHandler((error, request, reply) => respondToViewer(error as Thrown, request, reply, page))
+  app.setValidatorCompiler(() => () => true)
+
+  app.get<Shown>('/map/:template.json', { ...opens, schema: mapStyleSchema }, async (request, reply) => {
+    const theme = themeOf(request)
+    const shown = await shownMap(services, request)
+    const { principal } = shown.template
+    const document = styleDocument(shown, {
+      url: accountUrlOf(request, config, principal.account),
+      world: countries && `${baseUrlOf(request, config)}/console/assets/${countries}`,
+      theme,
+      allowed: config.mapBasemaps,
+    })
+    return sendTagged(request, reply, principal, document)
+  })
+
+  app.get<Shown>('/map/:template', { ...shows, schema: mapPageSchema }, async (request, reply) => {
+    const { template, view } = await openedMap(services, request)
+    setCaching(reply, template.principal, undefined)
+    const tiles = config.mapBasemaps.filter(({ address }) => address === view.basemap)
+    reply.headers(framedPolicy(tiles.map(({ address }) => new URL(address).origin)))
+    return reply.type(htmlType).send(page.of(view, template.stored.name))
+  })
+}
+
+type Shown = { Params: { template: string } }
+
+const opens = { config: { rateGroup: 'map' } } as const
+const shows = { config: { rateGroup: 'map', isPage: true } } as const
+
+async function shownMap(services: Services, request: FastifyRequest): Promise<ShownMap> {
+  const { template } = request.params as Shown['Params']
+  return services.namedMaps.show(await viewedAccount(services, request), template, viewerTokens(request))
+}
+
+async function openedMap(services: Services, request: FastifyRequest) {
+  const { template } = request.params as Shown['Params']
+  return services.namedMaps.view(await viewedAccount(services, request), template, viewerTokens(request))
+}
+
+function themeOf({ query }: FastifyRequest) {
+  const text = textOf(query as Parameters, 'theme') ?? 'light'
+  const theme = themes.find((known) => known === text)
+  if (theme) return theme
+  throw errors.badRequest(`theme must be one of ${themes.join(', ')}`)
+}

@@ -1,0 +1,87 @@
+import type { Basemap } from '../../config/config-variables.ts'
+import type { MapPageMetadata, StyleDocument } from '../../contract/documents.ts'
+import type { MapConfig } from '../../maps/map-config.ts'
+import { isMembers, type Members } from '../../maps/members.ts'
+import type { ShownMap } from '../../maps/named/named-maps.ts'
+import { withSourceLayers } from '../../maps/named/view-style.ts'
+import { rounded } from '../tiles/document.ts'
+import { basemapOf, type Theme } from './basemap.ts'
+import { cameraOf } from './camera.ts'
+import { defaultStyle } from './default-style.ts'
+import { escapeHtml } from './escape-html.ts'
+
+export type StyleOptions = Readonly<{
+  /** Of the account. */
+  url: string
+  /** Of the countries of the built-in basemap; undefined: they are not in this build. */
+  world: string | undefined
+  theme: Theme
+  allowed: readonly Basemap[]
+}>
+
+/** The MapLibre style of a named map. It says nothing of the SQL, the tables or the key of the map. */
+export function styleDocument(shown: ShownMap, options: StyleOptions): StyleDocument {
+  const { config, view, template, bounds } = shown
+  const { title, description, popup, legend } = view
+  const { name } = template.stored
+  const basemap = basemapOf(view.basemap, options)
+  const box = view.bounds ?? bounds ?? undefined
+  return {
+    version: 8,
+    name: title || name,
+    metadata: {
+      cartage: {
+        title: title || name,
+        description: description ?? '',
+        basemap: basemap.kind,
+        popup,
+        legend,
+        ...(view.center === undefined && box && { bounds: box.map(rounded) }),
+      } satisfies MapPageMetadata,
+    },
+    ...cameraOf(view, box),
+    sources: { ...basemap.sources, ...sourcesOf(shown, options.url) },
+    layers: [...basemap.layers, ...layersOf(view.style, config, options.theme)],
+  }
+}
+
+function sourcesOf({ config, template }: ShownMap, url: string): Members {
+  const { stored, token, document } = template
+  const query = token === undefined ? '' : `?${new URLSearchParams({ auth_token: token })}`
+  const attributions = attributionsIn(document)
+  return Object.fromEntries(
+    tiledLayers(config).map(({ id, index }) => [
+      id,
+      {
+        type: 'vector',
+        // By index: an id of digits would be taken for one.
+        tiles: [`${url}/api/v1/map/named/${stored.name}/${index}/{z}/{x}/{y}.mvt${query}`],
+        minzoom: Math.max(0, Math.ceil(config.minzoom)),
+        maxzoom: Math.min(deepestZoom, Math.floor(config.maxzoom)),
+        ...(attributions[index] && { attribution: attributions[index] }),
+      },
+    ]),
+  )
+}
+
+/** MapLibre shows no more. */
+const deepestZoom = 22
+
+const tiledLayers = ({ layers }: MapConfig) => layers.filter(({ source }) => source !== null)
+
+const layersOf = (style: readonly Members[] | undefined, config: MapConfig, theme: Theme) =>
+  style
+    ? withSourceLayers(style)
+    : defaultStyle(
+        tiledLayers(config).map(({ id }) => id),
+        theme,
+      )
+
+/** Those of the layers, by index. MapLibre shows them as HTML. */
+function attributionsIn({ layergroup }: Members): readonly (string | undefined)[] {
+  const layers = isMembers(layergroup) && Array.isArray(layergroup.layers) ? layergroup.layers : []
+  return layers.map((layer: unknown) => {
+    const options = isMembers(layer) && isMembers(layer.options) ? layer.options : {}
+    return typeof options.attribution === 'string' ? escapeHtml(options.attribution.slice(0, 500)) : undefined
+  })
+}

@@ -1,0 +1,35 @@
+import type { ScheduleDocument, ScheduleRunDocument } from '../../contract/documents.ts'
+import type { Schedule, ScheduleRun } from '../../schedules/schedule.ts'
+import { definitionDocument } from '../jobs/document.ts'
+
+export function scheduleDocument(schedule: Schedule): ScheduleDocument {
+  const { name: _name, ...job } = definitionDocument(schedule.job)
+  return {
+    name: schedule.name,
+    cron: schedule.cron,
+    timezone: schedule.timezone,
+    ...job,
+    enabled: schedule.isEnabled,
+    overlap: schedule.overlap,
+    catch_up: schedule.catchUp,
+    next_run_at: schedule.nextRunAt?.toISOString() ?? null,
+    ...(schedule.disabledReason !== null && { disabled_reason: schedule.disabledReason }),
+    last_job: schedule.lastJob,
+    last_status: schedule.lastStatus as ScheduleDocument['last_status'],
+    runs_ok: schedule.runsOk,
+    runs_failed: schedule.runsFailed,
+    created_at: schedule.createdAt.toISOString(),
+    updated_at: schedule.updatedAt.toISOString(),
+  } as ScheduleDocument
+}
+
+export function runDocument({ dueAt, isManual, jobId, status, skipped }: ScheduleRun): ScheduleRunDocument {
+  const due_at = dueAt.toISOString()
+  if (skipped !== null) return { due_at, skipped }
+  return {
+    due_at,
+    job_id: jobId!,
+    status: (status ?? 'unknown') as NonNullable<ScheduleRunDocument['status']>,
+    ...(isManual && { manual: true }),
+  }
+}

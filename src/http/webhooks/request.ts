@@ -1,0 +1,86 @@
+import type { FastifyRequest } from 'fastify'
+import {
+  type DeliveryStatus,
+  deliveryStatuses,
+  maxNotify,
+  notifyEvents,
+  webhookEvents,
+} from '../../contract/webhooks.ts'
+import { errors } from '../../errors.ts'
+import { isSecret } from '../../webhooks/message.ts'
+import { type Allowed, readTarget } from '../../webhooks/target.ts'
+import type { WantedWebhook } from '../../webhooks/webhooks.ts'
+import { choiceOf, isObject, isUuid, type Parameters, withoutEmpty } from '../middleware/parameters.ts'
+
+/** Reads a webhook of an account. */
+export function readWebhook(allowed: Allowed, body: unknown): WantedWebhook {
+  if (!isObject(body)) throw errors.webhookInvalid('The body must be an object with url')
+  refuseUnknown(body, ['url', 'on', 'secret', 'include_sql', 'enabled', ...ignored], 'A webhook')
+  return {
+    ...readShared(allowed, body, ''),
+    events: readEvents(body.on, webhookEvents, 'on'),
+    isEnabled: readFlag(body.enabled, true, 'enabled'),
+  }
+}
+
+/** So that a document that was read can be sent again, and what old clients add. */
+const ignored = ['id', 'created_at', 'api_key', 'client']
+
+/** Reads `notify` of a job. */
+export function readNotify(allowed: Allowed, value: unknown): readonly WantedWebhook[] {
+  if (value === undefined) return []
+  if (!Array.isArray(value) || value.length > maxNotify)
+    throw errors.webhookInvalid(`notify must be an array of at most ${maxNotify} objects`)
+  return value.map((each, index) => {
+    const place = `notify[${index}]`
+    if (!isObject(each)) throw errors.webhookInvalid(`${place} must be an object with url`)
+    refuseUnknown(each, ['url', 'on', 'secret', 'include_sql'], place)
+    const events = readEvents(each.on, notifyEvents, `${place}.on`).map((event) => `job.${event}` as const)
+    return { ...readShared(allowed, each, `${place}.`), events, isEnabled: true }
+  })
+}
+
+function readShared(allowed: Allowed, members: Parameters, prefix: string) {
+  const { url, secret } = members
+  if (secret !== undefined && (typeof secret !== 'string' || !isSecret(secret)))
+    throw errors.webhookInvalid(`${prefix}secret must be whsec_ and base64 of 24 to 64 bytes`)
+  return {
+    url: readTarget(allowed, url),
+    secret,
+    includeSql: readFlag(members.include_sql, false, `${prefix}include_sql`),
+  }
+}
+
+function readEvents<T extends string>(value: unknown, known: readonly T[], place: string): readonly T[] {
+  if (value === undefined) return known
+  const isKnown = (each: unknown): each is T => known.some((event) => event === each)
+  if (Array.isArray(value) && value.length > 0 && value.every(isKnown)) return [...new Set<T>(value)]
+  throw errors.webhookInvalid(`${place} must be an array of ${known.join(', ')}`)
+}
+
+function readFlag(value: unknown, fallback: boolean, place: string): boolean {
+  if (value === undefined) return fallback
+  if (typeof value === 'boolean') return value
+  throw errors.webhookInvalid(`${place} must be true or false`)
+}
+
+function refuseUnknown(members: Parameters, known: readonly string[], what: string): void {
+  const unknown = Object.keys(members).find((name) => !known.includes(name))
+  if (unknown !== undefined) throw errors.webhookInvalid(`${what} has no member '${unknown.slice(0, 100)}'`)
+}
+
+export function readWebhookId({ params }: FastifyRequest): string {
+  const { webhookId } = params as { webhookId: string }
+  if (!isUuid(webhookId)) throw errors.webhookNotFound()
+  return webhookId.toLowerCase()
+}
+
+export function readDeliveryId({ params }: FastifyRequest): string {
+  const { deliveryId } = params as { deliveryId: string }
+  if (!isUuid(deliveryId)) throw errors.deliveryNotFound()
+  return deliveryId.toLowerCase()
+}
+
+export function readDeliveryStatus({ query }: FastifyRequest): DeliveryStatus | undefined {
+  return choiceOf(withoutEmpty(query as Parameters), 'status', deliveryStatuses)
+}

@@ -1,0 +1,229 @@
+import { cutValue, placeOf, type RejectedPlace, type RejectedRows } from '../../copy/load/rejected-rows.ts'
+import { quoteIdentifier, quoteLiteral, quoteQualified } from '../../postgres/quote.ts'
+import { sqlstate } from '../../postgres/sqlstate.ts'
+import { ImportFailure } from '../import-failure.ts'
+import { DatabaseFault } from './database-fault.ts'
+import type { Loading, Stage } from './loading.ts'
+import { nothingLeft, type Rejects } from './rejects.ts'
+import { inCallersPath, inSavepoint, queryInCatalog } from './run-statement.ts'
+import { stageName } from './stage-table.ts'
+
+/** Of rows of the file with one key the last one counts. */
+type Upsert = Readonly<{ key: readonly string[]; conflict: string }>
+
+/** Brings the loaded rows into their table, without those that it refuses if bad rows are left out. */
+export async function insertRows(loading: Loading, stage: Stage, upsert?: Upsert): Promise<void> {
+  const { session, rejects } = loading
+  const table = targetOf(loading, stage)
+  if (rejects && stage.line !== undefined) await insertGood(loading, stage, rejects, upsert)
+  else await insertRange(loading, stage, upsert)
+  await queryInCatalog(session, `drop table ${stageName(loading, stage)}`)
+  await queryInCatalog(
+    session,
+    `select cartodb.CDB_CartodbfyTable(${quoteLiteral(table)}::regclass)
+     where exists (select from pg_catalog.pg_attribute where attrelid = ${quoteLiteral(table)}::regclass
+       and attname = 'the_geom_webmercator' and not attisdropped)`,
+  )
+  await queryInCatalog(session, `analyze ${table}`)
+}
+
+const targetOf = ({ account }: Loading, { wanted }: Stage) => quoteQualified(account.schema, wanted)
+
+/** Lines of the file. */
+type Range = Readonly<{ from: number; to: number }>
+
+async function insertRange(loading: Loading, stage: Stage, upsert?: Upsert, range?: Range): Promise<void> {
+  const computed =
+    stage.geometry && !stage.columns.some(({ name }) => name === 'the_geom') ? ['the_geom'] : []
+  const columns = [...stage.columns.map(({ name }) => name), ...computed].map(quoteIdentifier).join(', ')
+  const inRange = (row: string) =>
+    range ? [`${row}.${stage.line} between ${range.from} and ${range.to}`] : []
+  // COPY has stored the rows in the order of the file.
+  const place = stage.line ?? 'ctid'
+  const isLater = upsert && [
+    ...upsert.key.map((name) => `later.${quoteIdentifier(name)} = one.${quoteIdentifier(name)}`),
+    `later.${place} > one.${place}`,
+    ...inRange('later'),
+  ]
+  const stored = stageName(loading, stage)
+  const conditions = [
+    ...inRange('one'),
+    ...(isLater ? [`not exists (select from ${stored} later where ${isLater.join(' and ')})`] : []),
+  ]
+  const where = conditions.length > 0 ? ` where ${conditions.join(' and ')}` : ''
+  const insert = `insert into ${targetOf(loading, stage)} (${columns}) select ${columns} from ${stored} one${where} ${upsert?.conflict ?? ''}`
+  await inCallersPath(loading.session, () => queryInCatalog(loading.session, insert))
+}
+
+/** Undefined: the rows are in. A fault of a row leaves none of them in. */
+async function tryRange(
+  loading: Loading,
+  stage: Stage,
+  upsert: Upsert | undefined,
+  range?: Range,
+): Promise<DatabaseFault | undefined> {
+  try {
+    await inSavepoint(loading.session, () => insertRange(loading, stage, upsert, range))
+    return undefined
+  } catch (error) {
+    if (error instanceof DatabaseFault && isAboutRow(error)) return error
+    throw error
+  }
+}
+
+/** Bad values, constraints, views with a check, and errors that triggers raise. */
+const isAboutRow = ({ sqlstate: state }: DatabaseFault) =>
+  ['22', '23', '44', 'P0'].includes(state.slice(0, 2)) && state !== sqlstate.quotaExceeded
+
+type BadRow = Readonly<{ line: number; fault: DatabaseFault }>
+
+async function insertGood(
+  loading: Loading,
+  stage: Stage,
+  rejects: Rejects,
+  upsert: Upsert | undefined,
+): Promise<void> {
+  if (!(await tryRange(loading, stage, upsert))) return
+  const { place, encoding, ...form } = stage.section ?? { place: '', encoding: undefined }
+  const rejected = rejects.begin(encoding)
+  rejected.beginSection(stage.wanted, form)
+  const { bad, beyond } = await insertAroundBad(loading, stage, upsert, rejected.room)
+  await listBad(loading, stage, bad, rejected, rejects.keepsAll)
+  rejects.add(rejected, place)
+  if (beyond) throw tooManyBadRows(beyond)
+  if (bad.length === stage.rows) throw nothingLeft(rejected)
+  stage.rows -= bad.length
+}
+
+const tooManyBadRows = ({ line, fault }: BadRow) =>
+  new ImportFailure(2012, `More rows are refused than max_bad_rows allows: ${fault.message} (line ${line})`, {
+    cause: fault,
+  })
+
+/** In the order of the file, up to the first bad row beyond `mostBad`. Fewer rows at once after a fault, as bad rows often stand together, and then more again. */
+async function insertAroundBad(
+  loading: Loading,
+  stage: Stage,
+  upsert: Upsert | undefined,
+  mostBad: number,
+): Promise<Readonly<{ bad: readonly BadRow[]; beyond?: BadRow }>> {
+  const { session, signal } = loading
+  const table = stageName(loading, stage)
+  const [ends] = await queryInCatalog<{ first: string; last: string }>(
+    session,
+    `create index on ${table} (${stage.line}); analyze ${table};
+     select min(${stage.line}) as first, max(${stage.line}) as last from ${table}`,
+  )
+  const last = Number(ends!.last)
+  const bad: BadRow[] = []
+  let step = firstStep
+  for (let from = Number(ends!.first); from <= last; ) {
+    signal.throwIfAborted()
+    const to = Math.min(last, from + step - 1)
+    const fault = await tryRange(loading, stage, upsert, { from, to })
+    if (fault && to > from) {
+      step = Math.ceil((to - from + 1) / 2)
+      continue
+    }
+    if (fault && bad.length >= mostBad) return { bad, beyond: { line: from, fault } }
+    if (fault) bad.push({ line: from, fault })
+    from = to + 1
+    step = Math.min(mostStep, step * 2)
+  }
+  return { bad }
+}
+
+const firstStep = 1_024
+const mostStep = 65_536
+
+/** Those that are to be listed, with their place and text; of the others the number. */
+async function listBad(
+  loading: Loading,
+  stage: Stage,
+  bad: readonly BadRow[],
+  rejected: RejectedRows,
+  areAllListed: boolean,
+): Promise<void> {
+  const listed = bad.slice(0, areAllListed ? undefined : mostListed)
+  const texts = await stage.readText?.(new Set(listed.map(({ line }) => line)))
+  for (let at = 0; at < listed.length; at += batchRows) {
+    const batch = listed.slice(at, at + batchRows)
+    const rows = await storedValues(loading, stage, batch)
+    for (const { line, fault } of batch) {
+      const values = rows.get(line) ?? []
+      const text = texts?.get(line) ?? Buffer.from(copyText(stage, values))
+      const place = await placeIn(loading, stage, fault, values)
+      rejected.add(line, text, { severity: 'ERROR', ...fault.error }, place)
+    }
+  }
+  rejected.count += bad.length - listed.length
+}
+
+const mostListed = 100
+const batchRows = 100
+
+type Values = readonly (string | null)[]
+
+/** Of the columns of the stage, by line. */
+async function storedValues(
+  loading: Loading,
+  stage: Stage,
+  bad: readonly BadRow[],
+): Promise<ReadonlyMap<number, Values>> {
+  const values = stage.columns.map(({ name }) => `${quoteIdentifier(name)}::text`).join(', ')
+  const rows = await queryInCatalog<{ line: string; values: Values }>(
+    loading.session,
+    `select ${stage.line} as line, array[${values}]::text[] as values from ${stageName(loading, stage)}
+     where ${stage.line} = any ($1::bigint[])`,
+    [bad.map(({ line }) => line)],
+  )
+  return new Map(rows.map(({ line, values: found }) => [Number(line), found]))
+}
+
+/** In the text format of COPY, in the order of its section. */
+function copyText({ columns, section }: Stage, values: Values): string {
+  const names = section?.columns ?? columns.map(({ name }) => name)
+  return names
+    .map((wanted) => values[columns.findIndex(({ name }) => name === wanted)] ?? null)
+    .map((value) => value?.replace(/[\b\f\n\r\t\v\\]/g, (letter) => escapes[letter]!) ?? '\\N')
+    .join('\t')
+}
+
+const escapes: Readonly<Record<string, string>> = {
+  '\b': '\\b',
+  '\f': '\\f',
+  '\n': '\\n',
+  '\r': '\\r',
+  '\t': '\\t',
+  '\v': '\\v',
+  '\\': '\\\\',
+}
+
+async function placeIn(
+  loading: Loading,
+  stage: Stage,
+  { error }: DatabaseFault,
+  values: Values,
+): Promise<RejectedPlace> {
+  const told = placeOf(error)
+  const column = told.column ?? (await checkedColumn(loading, stage, error.constraint))
+  const at = stage.columns.findIndex(({ name }) => name === column)
+  return { column, value: at < 0 ? told.value : (cutValue(values[at]) ?? null) }
+}
+
+/** Of a constraint on one column. */
+async function checkedColumn(
+  loading: Loading,
+  stage: Stage,
+  constraint: string | undefined,
+): Promise<string | null> {
+  if (constraint === undefined) return null
+  const rows = await queryInCatalog<{ name: string }>(
+    loading.session,
+    `select a.attname as name from pg_catalog.pg_constraint c
+     join pg_catalog.pg_attribute a on a.attrelid = c.conrelid and a.attnum = any (c.conkey)
+     where c.conrelid = $1::regclass and c.conname = $2`,
+    [targetOf(loading, stage), constraint],
+  )
+  return rows.length === 1 ? rows[0]!.name : null
+}

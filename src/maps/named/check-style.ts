@@ -1,0 +1,59 @@
+import { spawn } from 'node:child_process'
+import { text } from 'node:stream/consumers'
+import type { Account } from '../../auth/account.ts'
+import { errors } from '../../errors.ts'
+import { packageFile } from '../../files/package-file.ts'
+import { Slots } from '../../postgres/pools/slots.ts'
+import type { Members } from '../members.ts'
+
+/** Checks styles with MapLibre's own library, in a process of its own: see `check-style.mjs`. */
+export class StyleChecks {
+  readonly #slots = new Slots({ total: 2, perRole: 1, perAccount: 1, anonymousPerAccount: 1 })
+
+  /** Throws with the place of the first fault. `sources`: the ids of the layers of the map. */
+  async check({ username }: Account, layers: readonly Members[], sources: readonly string[]): Promise<void> {
+    const holder = { account: username, role: username }
+    const leave = await this.#slots.take(holder, waitMs, () => errors.stylesBusy(5))
+    try {
+      const fault = await firstFault(JSON.stringify({ sources, layers }))
+      if (fault !== '') throw errors.mapInvalid(fault.replace(/^layers/, 'view.style').slice(0, 500))
+    } finally {
+      leave()
+    }
+  }
+}
+
+const waitMs = 10_000
+
+/** Empty: there is none. */
+async function firstFault(style: string): Promise<string> {
+  const child = spawn(process.execPath, ['--max-old-space-size=128', programFile()], {
+    env: {},
+    stdio: ['pipe', 'pipe', 'pipe'],
+  })
+  const ended = new Promise<number | null>((resolve, reject) => {
+    child.once('error', reject)
+    child.once('close', resolve)
+  })
+  // Its end tells.
+  child.stdin.on('error', () => undefined)
+  const late = setTimeout(() => child.kill('SIGKILL'), longestMs)
+  try {
+    child.stdin.end(style)
+    const [fault, words, code] = await Promise.all([text(child.stdout), text(child.stderr), ended])
+    if (code === 0) return fault
+    if (/out of memory|allocation failed/i.test(words)) return 'layers: an expression takes too much memory'
+    if (child.killed) throw errors.stylesBusy(5)
+    throw new Error(`the check of a style ended with ${code}: ${words.slice(0, 1_000)}`)
+  } finally {
+    clearTimeout(late)
+  }
+}
+
+/** With the start of the process on a busy machine; its work has a limit of its own. */
+const longestMs = 20_000
+
+const programFile = () =>
+  import.meta.dirname.includes('/src/maps/')
+    ? packageFile('src/maps/programs/check-style.mjs')
+    : packageFile('dist/maps/programs/check-style.js')

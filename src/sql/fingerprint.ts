@@ -1,0 +1,20 @@
+import { LRUCache } from 'lru-cache'
+import { fingerprintText } from './grammar.ts'
+
+const longestKnown = 10_000
+
+/** The same texts repeat. */
+const known = new LRUCache<string, { readonly fingerprint: string | undefined }>({
+  maxSize: 1_000_000,
+  maxEntrySize: longestKnown,
+  sizeCalculation: (_value, text) => text.length + 100,
+  memoMethod: (text) => ({ fingerprint: fingerprintText(text) }),
+})
+
+/**
+ * Equal for texts that differ only in their constants and spaces, by libpg_query. Undefined for a text that is not SQL,
+ * or so long that parsing it takes milliseconds.
+ */
+export function fingerprintOf(text: string): string | undefined {
+  return text.length > longestKnown ? undefined : known.memo(text).fingerprint
+}

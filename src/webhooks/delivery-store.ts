@@ -1,0 +1,203 @@
+import type { Pool } from 'pg'
+import type { Account } from '../auth/account.ts'
+import type { DeliveryStatus } from '../contract/webhooks.ts'
+import { type JobRow, readJob } from '../jobs/job-store.ts'
+import type { Subject } from './message.ts'
+
+type Control = Pick<Pool, 'query'>
+
+/** A message that this sender is to send now. */
+export type ClaimedDelivery = Readonly<{
+  id: string
+  claim: string
+  userId: number
+  type: string
+  subject: string | null
+  body: string | null
+  attempts: number
+  createdAt: Date
+  claimedAt: Date
+  url: string
+  sealedSecret: Buffer | null
+  includeSql: boolean
+}>
+
+/**
+ * Takes messages that are due, few of each user, so that one whose addresses do not answer does not hold up the others. Of one job
+ * and address the oldest goes first. If nothing is written of an attempt, another sender makes the next one.
+ */
+export async function claimDeliveries(
+  control: Control,
+  {
+    most,
+    perUser,
+    busyUsers,
+    leaseSeconds,
+  }: Readonly<{ most: number; perUser: number; busyUsers: readonly number[]; leaseSeconds: number }>,
+): Promise<readonly ClaimedDelivery[]> {
+  const { rows } = await control.query<ClaimedDelivery>({
+    name: 'claim-deliveries',
+    text: `with recursive owner (user_id) as (
+        (select d.user_id from cartage.webhook_deliveries d where d.status = 'pending' order by d.user_id limit 1)
+        union all
+        select (select d.user_id from cartage.webhook_deliveries d
+          where d.status = 'pending' and d.user_id > owner.user_id order by d.user_id limit 1)
+        from owner where owner.user_id is not null
+      ), due as (
+        select d.id from owner, lateral (
+          select d.id, d.due_at from cartage.webhook_deliveries d
+          where d.status = 'pending' and d.user_id = owner.user_id and d.due_at <= clock_timestamp()
+            and not exists (select from cartage.webhook_deliveries earlier
+              where earlier.webhook_id = d.webhook_id and earlier.subject = d.subject and earlier.status = 'pending'
+                and earlier.position < d.position)
+          order by d.due_at limit $2
+        ) d where owner.user_id <> all ($3::integer[]) order by d.due_at limit $1
+      ), locked as (
+        select d.id from cartage.webhook_deliveries d
+        where d.id in (select id from due) and d.status = 'pending' and d.due_at <= clock_timestamp() for update skip locked
+      )
+      update cartage.webhook_deliveries d
+      set claim = gen_random_uuid(), attempts = d.attempts + 1, updated_at = clock_timestamp(),
+        due_at = clock_timestamp() + make_interval(secs => $4)
+      from locked, cartage.webhooks w where d.id = locked.id and w.id = d.webhook_id
+      returning d.id, d.claim, d.user_id as "userId", d.type, d.subject, d.body, d.attempts, d.created_at as "createdAt",
+        d.updated_at as "claimedAt", w.url, w.sealed_secret as "sealedSecret", w.include_sql as "includeSql"`,
+    values: [most, perUser, busyUsers, leaseSeconds],
+  })
+  return rows
+}
+
+/** What the message is about. Undefined: it was deleted meanwhile. */
+export async function findSubject(
+  control: Control,
+  userId: number,
+  id: string,
+): Promise<Subject | undefined> {
+  const { rows } = await control.query<JobRow & { is_import: boolean; import_result: unknown }>(
+    `select j.user_id, j.id, j.status, j.definition, j.progress, j.claim, j.revision, j.created_at, j.updated_at,
+       j.flight_xid, j.flight_pid, j.flight_backend_start::text, u.username, j.is_import, i.result as import_result
+     from cartage.jobs j join cartage.users u on u.id = j.user_id
+       left join cartage.imports i on i.user_id = j.user_id and i.id = j.id
+     where j.user_id = $1 and j.id = $2`,
+    [userId, id],
+  )
+  const [row] = rows
+  if (!row) return undefined
+  const result = row.import_result as { tables?: readonly string[] } | null
+  return { job: readJob(row), isImport: row.is_import, tables: result?.tables ?? [] }
+}
+
+/** Every attempt sends the same bytes. False: another sender has taken it over. */
+export async function keepBody(
+  control: Control,
+  { id, claim }: ClaimedDelivery,
+  body: string,
+): Promise<boolean> {
+  const { rowCount } = await control.query(
+    'update cartage.webhook_deliveries set body = $3 where id = $1 and claim = $2',
+    [id, claim, body],
+  )
+  return rowCount === 1
+}
+
+export type Attempt = Readonly<{ isDelivered: boolean; answer: number | null; failure: string | null }>
+
+/** Only of the last attempt. After its time is over, a message is undelivered. */
+export async function writeAttempt(
+  control: Control,
+  { id, claim }: ClaimedDelivery,
+  { isDelivered, answer, failure }: Attempt,
+  pauseSeconds: number,
+): Promise<void> {
+  await control.query(
+    `update cartage.webhook_deliveries
+     set status = case when $3 then 'delivered' when gives_up_at <= clock_timestamp() then 'undelivered' else 'pending' end,
+       answer = $4, failure = $5, claim = null, updated_at = clock_timestamp(),
+       due_at = least(clock_timestamp() + make_interval(secs => $6), greatest(gives_up_at, clock_timestamp()))
+     where id = $1 and claim = $2`,
+    [id, claim, isDelivered, answer, failure, pauseSeconds],
+  )
+}
+
+export type ListedDelivery = Readonly<{
+  id: string
+  webhookId: string
+  url: string
+  type: string
+  subject: string | null
+  status: DeliveryStatus
+  attempts: number
+  answer: number | null
+  failure: string | null
+  dueAt: Date
+  createdAt: Date
+  updatedAt: Date
+}>
+
+/** The newest first. */
+export async function listDeliveries(
+  control: Control,
+  { userId }: Account,
+  status: DeliveryStatus | undefined,
+  most: number,
+): Promise<readonly ListedDelivery[]> {
+  const { rows } = await control.query<ListedDelivery>(
+    `select ${listed} from cartage.webhook_deliveries d join cartage.webhooks w on w.id = d.webhook_id
+     where d.user_id = $1 and ($2::text is null or d.status = $2) order by d.position desc limit $3`,
+    [userId, status ?? null, most],
+  )
+  return rows
+}
+
+/** Sends one again, for a day. Undefined if there is none. */
+export async function redeliver(
+  control: Control,
+  { userId }: Account,
+  id: string,
+): Promise<ListedDelivery | undefined> {
+  const { rows } = await control.query<ListedDelivery>(
+    `update cartage.webhook_deliveries d
+     set status = 'pending', due_at = clock_timestamp(), gives_up_at = clock_timestamp() + interval '24 hours', claim = null,
+       attempts = 0, updated_at = clock_timestamp()
+     from cartage.webhooks w where d.user_id = $1 and d.id = $2 and w.id = d.webhook_id returning ${listed}`,
+    [userId, id],
+  )
+  return rows[0]
+}
+
+/** A message without a job. Undefined if there is no such webhook. */
+export async function insertTest(
+  control: Control,
+  { userId }: Account,
+  webhookId: string,
+): Promise<ListedDelivery | undefined> {
+  const { rows } = await control.query<{ id: string }>(
+    `insert into cartage.webhook_deliveries (user_id, webhook_id, type)
+     select user_id, id, 'webhook.test' from cartage.webhooks where user_id = $1 and id = $2 and job_id is null returning id`,
+    [userId, webhookId],
+  )
+  const [made] = rows
+  if (!made) return undefined
+  const found = await control.query<ListedDelivery>(
+    `select ${listed} from cartage.webhook_deliveries d join cartage.webhooks w on w.id = d.webhook_id where d.id = $1`,
+    [made.id],
+  )
+  return found.rows[0]
+}
+
+/** Delivered ones after three days, undelivered ones after thirty, and addresses of jobs that are gone or were never made. */
+export async function sweepWebhooks(control: Control): Promise<void> {
+  await control.query(
+    `delete from cartage.webhook_deliveries
+     where status = 'delivered' and updated_at < clock_timestamp() - interval '3 days'
+       or status = 'undelivered' and updated_at < clock_timestamp() - interval '30 days'`,
+  )
+  await control.query(
+    `delete from cartage.webhooks w where job_id is not null and created_at < clock_timestamp() - interval '1 hour'
+       and not exists (select from cartage.jobs j where j.user_id = w.user_id and j.id = w.job_id)
+       and not exists (select from cartage.webhook_deliveries d where d.webhook_id = w.id)`,
+  )
+}
+
+const listed = `d.id, d.webhook_id as "webhookId", w.url, d.type, d.subject, d.status, d.attempts, d.answer, d.failure,
+  d.due_at as "dueAt", d.created_at as "createdAt", d.updated_at as "updatedAt"`

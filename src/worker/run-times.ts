@@ -1,0 +1,44 @@
+import type { Pool } from 'pg'
+import { addRunTimes, type RunTime } from '../jobs/progress/run-time-store.ts'
+import { fingerprintOf } from '../sql/fingerprint.ts'
+import { nextTurn } from '../waiting/next-turn.ts'
+
+type Run = Readonly<{ userId: number; statement: string; durationMs: number }>
+
+/**
+ * Records how long statements took, once a second and beside the jobs: no job waits for it. If this process dies, or
+ * more statements end than are counted in a second, some runs are missing.
+ */
+export class RunTimes {
+  readonly #control: Pool
+  #runs: Run[] = []
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(control: Pool) {
+    this.#control = control
+  }
+
+  note(run: Run): void {
+    if (this.#runs.length === mostRuns) return
+    this.#runs.push(run)
+    this.#timer ??= setTimeout(() => void this.flush(), flushMs).unref()
+  }
+
+  async flush(): Promise<void> {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    const runs = this.#runs
+    this.#runs = []
+    const known: RunTime[] = []
+    for (const [index, { userId, statement, durationMs }] of runs.entries()) {
+      // Some milliseconds of work.
+      if (index % 10 === 9) await nextTurn()
+      const fingerprint = fingerprintOf(statement)
+      if (fingerprint !== undefined) known.push({ userId, fingerprint, durationMs })
+    }
+    if (known.length > 0) await addRunTimes(this.#control, known).catch(() => undefined)
+  }
+}
+
+const flushMs = 1_000
+const mostRuns = 1_000

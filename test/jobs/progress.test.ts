@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { fullJobApi } from '../support/jobs/full-job-api.ts'
+import { jobSession } from '../support/jobs/job-session.ts'
+import { eventually, setup, type TestUser } from '../support/service/setup.ts'
+
+type Progress = NonNullable<Awaited<ReturnType<ReturnType<typeof fullJobApi>['read']>>['progress']>
+
+/** The progress of a job, once it is as wanted. Then the job is cancelled. */
+async function seen(user: TestUser, query: unknown, check: (progress: Progress) => void): Promise<Progress> {
+  const api = fullJobApi(user)
+  const { job_id: id } = await api.submit({ query })
+  const progress = await eventually(async () => {
+    const job = await api.read(id)
+    assert.ok(job.progress, JSON.stringify(job))
+    check(job.progress)
+    return job.progress
+  }, 30_000)
+  const cancelled = await api.cancel(id)
+  assert.ok(!('progress' in cancelled))
+  return progress
+}
+
+test('a running job tells which item of how many runs, and no phase where PostgreSQL tells none', async (t) => {
+  const { user } = await setup(t, { worker: true })
+  const progress = await seen(user, ['select 1', 'select pg_sleep(60)', 'select 3'], ({ item }) =>
+    assert.equal(item, 2),
+  )
+  assert.deepEqual(progress, { item: 2, items: 3 })
+})
+
+test('CREATE INDEX tells its phase and the percent of it', async (t) => {
+  const { user } = await setup(t, { worker: true })
+  await user.sql(`create table big as select n, repeat('x', 500) as filler from generate_series(1, 2000) n;
+    create function slow(n int) returns int immutable language plpgsql as
+      $$ begin perform pg_sleep(0.01); return n; end $$`)
+  const progress = await seen(user, 'create index on big (slow(n))', ({ percent = 0 }) =>
+    assert.ok(percent > 5),
+  )
+  assert.match(progress.phase!, /building index/)
+  assert.ok(progress.percent! < 100, JSON.stringify(progress))
+})
+
+test('a job that waits for a lock tells which of the own sessions holds it, and nothing of others', async (t) => {
+  const bundle = await setup(t, { worker: true })
+  const { createOrganization, createUser } = bundle
+  const { name: organization } = await createOrganization()
+  const [user, other] = [await createUser({ organization }), await createUser({ organization })]
+  const table = `"${user.account.schema}".wanted`
+  await user.sql(`create table ${table} (n int); grant usage on schema "${user.account.schema}" to "${other.account.masterRole}";
+    grant all on ${table} to "${other.account.masterRole}"`)
+  const holder = await jobSession(t, bundle, user)
+  await holder.query(`begin; lock table ${table} in access exclusive mode`)
+  const held = await seen(user, `update ${table} set n = 1`, ({ waits_for }) => assert.ok(waits_for))
+  assert.equal(held.waits_for!.lock, 'relation')
+  const [session, ...others] = held.waits_for!.sessions
+  assert.deepEqual(others, [])
+  assert.equal(session!.pid, holder.processId)
+  assert.equal(session!.state, 'idle in transaction')
+  assert.match(session!.query, /lock table/)
+  await holder.query('rollback')
+  const stranger = await jobSession(t, bundle, other)
+  await stranger.query(`begin; lock table ${table} in access exclusive mode`)
+  const hidden = await seen(user, `update ${table} set n = 2`, ({ waits_for }) => assert.ok(waits_for))
+  assert.deepEqual(hidden.waits_for, { lock: 'relation', sessions: [] })
+})
+
+test('eta_ms is the median of the last five done runs of the same statement, less the time it has run', async (t) => {
+  const { user, admin, service } = await setup(t, { worker: true })
+  const api = fullJobApi(user)
+  const none = await seen(user, "select pg_sleep(60), 'never done'", ({ item }) => assert.equal(item, 1))
+  assert.ok(!('eta_ms' in none))
+  for (const seconds of [9, 0.01, 0.6, 0.3, 0.02, 0.3])
+    await api.run({ query: `select pg_sleep(${Math.min(seconds, 0.6)}), 'measured'` })
+  await api.run({ query: "select 1/0, pg_sleep(0.01), 'measured'" })
+  const { namespace } = service.services.config
+  const runs = await eventually(async () => {
+    const { rows } = await admin(
+      'select durations_ms from cartage.run_times where user_id = $1',
+      [user.account.userId],
+      namespace,
+    )
+    assert.equal(rows.length, 1, JSON.stringify(rows))
+    assert.equal(rows[0].durations_ms.length, 5)
+    const durations = (rows[0].durations_ms as string[]).map(Number)
+    assert.ok(durations[0]! >= 290 && durations[1]! < 200, String(durations))
+    return durations
+  })
+  const median = runs.toSorted((one, other) => one - other)[2]!
+  assert.ok(median >= 290 && median < 600, String(runs))
+  const first = await seen(user, "select pg_sleep(60), 'again'", ({ eta_ms }) =>
+    assert.ok(eta_ms !== undefined),
+  )
+  assert.ok(first.eta_ms! <= median, JSON.stringify(first))
+  await seen(user, "select pg_sleep(60), 'again'", ({ eta_ms }) => assert.equal(eta_ms, 0))
+})

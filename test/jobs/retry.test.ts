@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { fullJobApi } from '../support/jobs/full-job-api.ts'
+import { itemsOf } from '../support/jobs/job-api.ts'
+import { eventually, setup } from '../support/service/setup.ts'
+
+/** Raises the SQLSTATE the first times it is called: a sequence is not rolled back. */
+const failing = (state: string, times: number) => `
+  create sequence calls;
+  create function call() returns void language plpgsql as $$
+  begin
+    if nextval('calls') <= ${times} then raise exception 'not yet' using errcode = '${state}'; end if;
+  end $$;
+  create table ledger (item int)`
+
+test('an item that fails for a reason another attempt may mend is tried again, and is applied once', async (t) => {
+  const { user } = await setup(t, { worker: true })
+  const api = fullJobApi(user)
+  await user.sql(failing('40001', 2))
+  const job = await api.run({
+    query: [
+      'insert into ledger values (0)',
+      'insert into ledger values (1); select call()',
+      'insert into ledger values (2)',
+    ],
+    retry: { attempts: 3, backoff_s: 0 },
+  })
+  assert.deepEqual([job.status, job.attempts], ['done', 3], JSON.stringify(job))
+  assert.deepEqual(
+    itemsOf(job).map(({ status }) => status),
+    ['done', 'done', 'done'],
+  )
+  const { rows } = await user.sql('select item from ledger order by 1')
+  assert.deepEqual(
+    rows.map(({ item }) => item),
+    [0, 1, 2],
+  )
+})
+
+test('after the last attempt the job fails with the last error, and its onerror runs once', async (t) => {
+  const { user } = await setup(t, { worker: true })
+  const api = fullJobApi(user)
+  await user.sql(failing('55P03', 9))
+  const job = await api.run({
+    query: { query: [{ query: 'select call()', onerror: 'insert into ledger values (7)' }] },
+    retry: { attempts: 3, backoff_s: 0 },
+  })
+  assert.deepEqual([job.status, job.attempts, job.failed_sqlstate], ['failed', 3, '55P03'])
+  assert.deepEqual((await user.sql('select item from ledger')).rows, [{ item: 7 }])
+  assert.deepEqual((await user.sql(`select nextval('calls')::int as next`)).rows, [{ next: 4 }])
+})
+
+test('other errors, statements outside a transaction and jobs without retry are not tried again', async (t) => {
+  const { user } = await setup(t, { worker: true })
+  const api = fullJobApi(user)
+  await user.sql(failing('40001', 99))
+  await user.sql(`create procedure outside() language plpgsql as $$
+    begin insert into ledger values (1); commit; perform call(); end $$`)
+  const retry = { attempts: 5, backoff_s: 0 }
+  const outside = await api.run({ query: 'call outside()', retry })
+  assert.deepEqual([outside.status, outside.attempts, outside.failed_sqlstate], ['failed', 1, '40001'])
+  assert.equal((await user.sql('select count(*)::int as n from ledger')).rows[0].n, 1)
+  assert.equal((await api.run({ query: 'select call()' })).attempts, 1)
+  assert.equal((await api.run({ query: 'select 1/0', retry })).attempts, 1)
+})
+
+test('between two attempts a job waits outside of the queue, tells until when, and can be cancelled', async (t) => {
+  const { user } = await setup(t, { worker: true })
+  const api = fullJobApi(user)
+  await user.sql(failing('40P01', 99))
+  const { job_id: id } = await api.submit({ query: 'select call()', retry: { attempts: 3, backoff_s: 600 } })
+  const waiting = await eventually(async () => {
+    const job = await api.read(id)
+    assert.deepEqual([job.status, job.attempts], ['pending', 1], JSON.stringify(job))
+    return job
+  })
+  const leftMs = Date.parse(waiting.not_before!) - Date.now()
+  assert.ok(leftMs > 500_000 && leftMs < 610_000, String(leftMs))
+  assert.equal((await api.run({ query: 'select 1' })).status, 'done', 'it holds up no other job')
+  assert.equal((await api.cancel(id)).status, 'cancelled')
+  assert.equal((await api.run({ query: 'select 1' })).status, 'done')
+})
+
+test('a job is not begun before its not_before, and then at once', async (t) => {
+  const { user } = await setup(t, { worker: true })
+  const api = fullJobApi(user)
+  const due = new Date(Date.now() + 2_500)
+  const job = await api.submit({ query: 'select 1', not_before: due.toISOString() })
+  assert.equal(job.not_before, due.toISOString())
+  const past = await api.run({ query: 'select 1', not_before: '2020-01-01T00:00:00+01:00' })
+  assert.equal(past.status, 'done')
+  assert.deepEqual((await api.read(job.job_id)).position, { ahead: 0, is_host_busy: false })
+  const ended = await api.ended(job.job_id)
+  const lateMs = Date.parse(ended.started_at!) - due.getTime()
+  assert.ok(lateMs >= 0 && lateMs < 2_000, String(lateMs))
+})
+
+test('jobs that wait for their time are listed, changed and counted with the queue', async (t) => {
+  const { user } = await setup(t, { config: { jobQueueLimit: 2 } })
+  const api = fullJobApi(user)
+  const later = { query: 'select 1', not_before: '2099-01-01T00:00:00Z' }
+  const { job_id: id } = await api.submit(later)
+  await api.submit({ query: 'select 2' })
+  assert.match(await api.refusal(later), /number of jobs \(2\)/)
+  const { body: list } = await api.call<{ jobs: { job_id: string }[] }>('GET', `${api.path()}?status=pending`)
+  assert.equal(list.jobs.length, 2)
+  const changed = await api.call<{ not_before: string }>('PUT', api.path(id), {
+    query: 'select $1',
+    params: [1],
+  })
+  assert.deepEqual([changed.status, changed.body.not_before], [200, '2099-01-01T00:00:00.000Z'])
+  await api.cancel(id)
+  await api.submit(later)
+})

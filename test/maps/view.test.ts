@@ -1,0 +1,152 @@
+import assert from 'node:assert/strict'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { test } from 'node:test'
+import { circles, makeMap, templateOf, writeMap } from '../support/maps/named-api.ts'
+import { basic, setup } from '../support/service/setup.ts'
+import { askMaps } from '../support/tiles/tile-api.ts'
+
+const style = (...layers: unknown[]) => ({ style: layers })
+const legend = (item: object) => ({ legend: [{ items: [{ label: 'a', color: 'red', ...item }] }] })
+const painted = (paint: object) => style(circles({ paint }))
+
+const faults = [
+  [5, /^view: must be an object$/],
+  [{ title: 5 }, /^view\.title: must be text of at most 200 characters$/],
+  [{ title: 'x'.repeat(201) }, /^view\.title: /],
+  [{ description: [] }, /^view\.description: /],
+  [{ zoom: 'near' }, /^view\.zoom: must be a number from 0 to 30$/],
+  [{ center: { lng: 0 } }, /^view\.center\.lat: /],
+  [{ bounds: { west: 0, south: 0, east: 1, north: 91 } }, /^view\.bounds\.north: /],
+  [{ popup: { streets: ['name'] } }, /^view\.popup\.streets: is no layer of the map$/],
+  [{ popup: { places: [5] } }, /^view\.popup\.places\[0\]: /],
+  [{ legend: {} }, /^view\.legend: must be a list/],
+  [legend({ color: 'url(https://evil.example/x)' }), /^view\.legend\[0\]\.items\[0\]\.color: /],
+  [legend({ shape: 'star' }), /^view\.legend\[0\]\.items\[0\]\.shape: /],
+  [{ style: {} }, /^view\.style: must be a list of at most 100 layers/],
+  [style(5), /^view\.style\[0\]: must be a layer/],
+  [style(circles({ id: 'basemap:land' })), /^view\.style\[0\]\.id: must not begin with basemap:$/],
+  [
+    style(circles({ source: 'roads' })),
+    /^view\.style\[0\]\.source: must be the id of a layer of the map: places$/,
+  ],
+  [
+    style(circles({ source: { type: 'raster', tiles: ['https://evil.example'] } })),
+    /^view\.style\[0\]\.source: /,
+  ],
+  [
+    style(circles({ 'source-layer': 'secret' })),
+    /^view\.style\[0\]\.source-layer: must be the same as source$/,
+  ],
+  [style(circles({ type: 'raster' })), /^view\.style\[0\]: layer "dots" requires a raster source$/],
+  [style(circles(), circles()), /^view\.style\[1\]: duplicate layer id "dots"/],
+  [painted({ 'circle-color': 'no colour' }), /^view\.style\[0\]\.paint\.circle-color: color expected/],
+  [painted({ 'circle-colour': 'red' }), /^view\.style\[0\]\.paint\.circle-colour: unknown property/],
+  [
+    painted({ 'circle-radius': ['run', 'x'] }),
+    /^view\.style\[0\]\.paint\.circle-radius: number expected, array found/,
+  ],
+  [style(circles({ onclick: 'alert(1)' })), /^view\.style\[0\]\.onclick: is unknown$/],
+  [
+    style(circles({ metadata: { a: ['https://evil.example/x.js'] } })),
+    /^view\.style\[0\]\.metadata\.a\[0\]: must not be an address$/,
+  ],
+  [style(circles({ metadata: { a: ' JavaScript:alert(1)' } })), /must not be an address$/],
+  [
+    style(circles({ type: 'symbol', layout: { 'icon-image': '//evil.example/a.png' }, paint: {} })),
+    /icon-image: must not be an address$/,
+  ],
+  [
+    { basemap: 'https://tiles.example/{z}/{x}/{y}.png' },
+    /^view\.basemap: must be world, none or an address that this server allows$/,
+  ],
+] as const
+
+test('a view that cannot be shown is refused with its place', async (t) => {
+  const { user } = await setup(t)
+  for (const [view, text] of faults) {
+    const { status, body } = await writeMap(user, templateOf('t', view as never))
+    assert.equal(status, 400, JSON.stringify(view))
+    assert.match(body.errors[0]!, text)
+  }
+  assert.deepEqual((await askMaps(user, '/api/v1/map/named')).body, { template_ids: [] })
+})
+
+test('a view is kept as it was sent, with the members of the classic API', async (t) => {
+  const basemap = 'https://tiles.example/{z}/{x}/{y}.png'
+  const { user } = await setup(t, { config: { mapBasemaps: [{ address: basemap, attribution: '' }] } })
+  const view = {
+    title: 'Places',
+    description: 'All of them',
+    style: [circles(), { id: 'paper', type: 'background', paint: { 'background-color': '#fff' } }],
+    basemap,
+    popup: { places: ['name'] },
+    legend: [{ title: 'Size', items: [{ label: 'small', color: 'rgb(1, 2, 3)', shape: 'point' as const }] }],
+    zoom: 3,
+    center: { lng: 1, lat: 2 },
+    bounds: { west: -1, south: -2, east: 3, north: 4 },
+    preview_layers: { 0: true },
+  }
+  await makeMap(user, templateOf('t', view))
+  const { body } = await askMaps(user, '/api/v1/map/named/t')
+  assert.deepEqual((body.template as { view: unknown }).view, view)
+})
+
+test('a style that takes hours or all memory to check is refused, and other requests do not wait', async (t) => {
+  const { user } = await setup(t)
+  const radius = (expression: unknown) =>
+    templateOf('t', { style: [circles({ paint: { 'circle-radius': expression } })] })
+  const tripled = (text: string) => {
+    const levels = 20
+    const next = (at: number): unknown =>
+      at > levels
+        ? ['length', ['var', `v${levels}`]]
+        : [
+            'let',
+            `v${at}`,
+            ['concat', ...Array.from({ length: 3 }, () => ['var', `v${at - 1}`])],
+            next(at + 1),
+          ]
+    return ['let', 'v0', text, next(1)]
+  }
+  const deep = (levels: number) => Array.from({ length: levels }).reduce<unknown>((inner) => ['-', inner], 1)
+  const send = async (body: string, what: string) => {
+    const headers = { ...basic(user.username, user.masterToken), 'content-type': 'application/json' }
+    const answer = await fetch(`${user.base}/api/v1/map/named`, { method: 'POST', headers, body })
+    const text = await answer.text()
+    assert.equal(answer.status, what === 'ten megabytes' ? 413 : 400, `${what}: ${text}`)
+    return text.slice(0, 100)
+  }
+  const attacks: Readonly<Record<string, unknown>> = {
+    'text that triples': radius(tripled('x'.repeat(64))),
+    'a list that grows': radius([
+      'length',
+      [
+        'join',
+        ['split', ['join', ['split', 'x'.repeat(9_000), ''], 'y'.repeat(9_000)], ''],
+        'z'.repeat(9_000),
+      ],
+    ]),
+    'deep nesting': radius(deep(40)),
+    'deeper nesting': radius(deep(1_000)),
+    'a long expression': radius(['+', ...Array.from({ length: 50_000 }, () => 1)]),
+    'ten megabytes': radius(['+', 'x'.repeat(10_000_000)]),
+  }
+  for (const [what, template] of Object.entries(attacks)) {
+    const sent = JSON.stringify(template)
+    const turns: number[] = []
+    // 50 ms on a machine that is not busy. To check it here would take seconds.
+    while (turns.length < 5 && !(turns.at(-1)! < 50)) turns.push(await longestTurn(() => send(sent, what)))
+    t.diagnostic(`${what}: ${await send(sent, what)}, longest turn ${turns.at(-1)!.toFixed(0)} ms`)
+    assert.ok(turns.at(-1)! < 250, `${what}: the event loop stood still for ${turns.join(', ')} ms`)
+  }
+  await makeMap(user, radius(['*', 2, ['to-number', ['get', 'size']]]) as never)
+})
+
+/** In milliseconds. */
+async function longestTurn(work: () => Promise<unknown>): Promise<number> {
+  const delay = monitorEventLoopDelay({ resolution: 5 })
+  delay.enable()
+  await work()
+  delay.disable()
+  return delay.max / 1e6
+}

@@ -1,0 +1,264 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { cartage, connection } from '../support/http/call.ts'
+import { clientOf } from '../support/keys/client-of.ts'
+import { grantsOf, keysClient } from '../support/keys/keys-client.ts'
+import { eventually, setup } from '../support/service/setup.ts'
+import { ask, hurry, openReceiver, ranJob, secret, verified } from '../support/webhooks/receiver.ts'
+
+const receiver = await openReceiver()
+const house = (t: TestContext) => setup(t, { worker: true, config: { webhooks: [receiver.host] } })
+
+test('a job tells of its end, signed as Standard Webhooks has it, without its SQL', async (t) => {
+  const { user } = await house(t)
+  const hook = receiver.address()
+  const notify = [{ url: hook.url, secret }]
+  const id = await ranJob(user, 'select 4711', { name: 'nightly', labels: ['a'], notify })
+  const [first] = await hook.atLeast(1)
+  assert.deepEqual([first!.method, first!.headers['content-type']], ['POST', 'application/json'])
+  assert.deepEqual(verified(first!), first!.body)
+  assert.throws(() => verified(first!, `whsec_${Buffer.alloc(32, 8).toString('base64')}`))
+  const { type, timestamp, data } = first!.body
+  assert.equal(type, 'job.done')
+  assert.ok(Math.abs(Date.parse(timestamp) - Date.now()) < 60_000)
+  assert.deepEqual(
+    [data.job_id, data.user, data.status, data.name, data.labels],
+    [id, user.username, 'done', 'nightly', ['a']],
+  )
+  assert.ok(!first!.text.includes('4711'))
+  await ranJob(user, ['select 1', 'select 4711/0'], { notify: [{ url: hook.url, include_sql: true }] })
+  const [, failed] = await hook.atLeast(2)
+  assert.equal(failed!.body.type, 'job.failed')
+  assert.equal(failed!.body.data.failed_reason, 'division by zero')
+  assert.ok(failed!.text.includes('4711/0'))
+  assert.equal(failed!.headers['webhook-signature'], undefined)
+})
+
+test('on chooses the ends that are told, and a cancelled job tells too', async (t) => {
+  const { user } = await house(t)
+  const [failures, cancels] = [receiver.address(), receiver.address()]
+  const notify = [
+    { url: failures.url, on: ['failed'] },
+    { url: cancels.url, on: ['cancelled'] },
+  ]
+  await ranJob(user, 'select 1', { notify })
+  await ranJob(user, 'select 1/0', { notify })
+  const { body } = await ask(user, 'POST', 'jobs', { query: 'select pg_sleep(60)', notify })
+  assert.equal((await ask(user, 'DELETE', `jobs/${body.job_id}`)).status, 200)
+  const [told] = await cancels.atLeast(1)
+  assert.deepEqual([told!.body.type, told!.body.data.job_id], ['job.cancelled', body.job_id])
+  await failures.atLeast(1)
+  const { body: all } = await ask(user, 'GET', 'webhooks/deliveries')
+  assert.deepEqual(
+    all.deliveries.map(({ type }: { type: string }) => type),
+    ['job.cancelled', 'job.failed'],
+  )
+})
+
+test('a webhook of the account is told of all its jobs and imports, and of those of no other', async (t) => {
+  const { user, createUser } = await house(t)
+  const other = await createUser()
+  const hook = receiver.address()
+  const made = await ask(user, 'POST', 'webhooks', { url: hook.url })
+  assert.equal(made.status, 201)
+  assert.match(made.body.secret, /^whsec_/)
+  await ranJob(other, 'select 1')
+  await ranJob(user, 'select 1')
+  await hook.atLeast(1)
+  const imported = await fetch(`${user.base}/api/v1/imports?api_key=${user.masterToken}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ sql: 'select 1 as n', table_name: 'made' }),
+  })
+  assert.equal(imported.status, 200, await imported.clone().text())
+  const [job, load] = await hook.atLeast(2)
+  assert.deepEqual([job!.body.type, load!.body.type], ['job.done', 'import.complete'])
+  assert.deepEqual([load!.body.data.state, load!.body.data.table_names], ['complete', ['made']])
+  assert.deepEqual(verified(load!, made.body.secret), load!.body)
+  assert.equal(hook.got().length, 2)
+})
+
+test('a message that is not taken is sent again with the same id and bytes, later each time, for 24 hours', async (t) => {
+  const it = await house(t)
+  const { user } = it
+  let status = 500
+  const hook = receiver.address(() => status)
+  await ranJob(user, 'select 1', { notify: [{ url: hook.url, secret }] })
+  const pauses: number[] = []
+  for (const attempt of [1, 2, 3]) {
+    const received = await hook.atLeast(attempt)
+    assert.equal(received.length, attempt)
+    const waiting = await eventually(async () => {
+      const { body } = await ask(user, 'GET', 'webhooks/deliveries?status=pending')
+      assert.equal(body.deliveries[0].response_status, 500)
+      assert.equal(body.deliveries[0].attempts, attempt)
+      return body.deliveries[0]
+    })
+    pauses.push(Date.parse(waiting.next_attempt_at) - Date.parse(waiting.updated_at))
+    await hurry(it)
+  }
+  assert.ok(pauses[0]! > 4_000 && pauses[1]! > 3 * pauses[0]! && pauses[2]! > 3 * pauses[1]!, String(pauses))
+  const ids = new Set(hook.got().map(({ headers }) => headers['webhook-id']))
+  assert.deepEqual([ids.size, new Set(hook.got().map(({ text }) => text)).size], [1, 1])
+  for (const each of hook.got()) verified(each)
+  await hurry(it, 'gives_up_at')
+  await hurry(it)
+  const lost = await eventually(async () => {
+    const { body } = await ask(user, 'GET', 'webhooks/deliveries?status=undelivered')
+    assert.equal(body.deliveries.length, 1)
+    return body.deliveries[0]
+  })
+  assert.match(lost.failure, /^The answer has the status 50\d$/)
+  status = 200
+  const count = hook.got().length
+  assert.equal((await ask(user, 'POST', `webhooks/deliveries/${lost.id}`)).status, 202)
+  await hook.atLeast(count + 1)
+  await eventually(async () => {
+    const { body } = await ask(user, 'GET', 'webhooks/deliveries?status=delivered')
+    assert.equal(body.deliveries[0]?.id, lost.id)
+  })
+})
+
+test('the end of a job never waits for an address that does not answer, and others are told meanwhile', async (t) => {
+  const { user } = await house(t)
+  let release = () => {}
+  const stuck = new Promise<number>((resolve) => {
+    release = () => resolve(200)
+  })
+  t.after(() => release())
+  const [silent, lively] = [receiver.address(() => stuck), receiver.address()]
+  const startedAt = performance.now()
+  await ranJob(user, 'select 1', { notify: [{ url: silent.url }] })
+  assert.ok(performance.now() - startedAt < 4_000)
+  await ranJob(user, 'select 1', { notify: [{ url: lively.url }] })
+  await lively.atLeast(1)
+  await eventually(async () => {
+    const { body } = await ask(user, 'GET', 'webhooks/deliveries?status=pending')
+    assert.equal(body.deliveries[0].failure, 'There was no answer within 5 seconds')
+  })
+})
+
+test('a sender that was overtaken writes no outcome: the message is sent again', async (t) => {
+  const { user, service } = await house(t)
+  const { control } = service.services.databases
+  let isFirst = true
+  const hook = receiver.address(async () => {
+    if (!isFirst) return 200
+    isFirst = false
+    // Another sender claims it while the first one waits for the answer.
+    await control.query(
+      'update cartage.webhook_deliveries set claim = gen_random_uuid(), due_at = clock_timestamp() where user_id = $1',
+      [user.account.userId],
+    )
+    return 200
+  })
+  await ranJob(user, 'select 1', { notify: [{ url: hook.url }] })
+  const [one, two] = await hook.atLeast(2)
+  assert.equal(one!.headers['webhook-id'], two!.headers['webhook-id'])
+})
+
+test('only the master key manages webhooks, and no account sees those of another', async (t) => {
+  const { user, createUser } = await house(t)
+  const other = await createUser()
+  const hook = receiver.address()
+  const { body: made } = await ask(user, 'POST', 'webhooks', { url: hook.url })
+  const reader = await keysClient(user).make('reader', grantsOf({}))
+  await ranJob(user, 'select 1')
+  const [told] = await hook.atLeast(1)
+  const delivery = String(told!.headers['webhook-id'])
+  for (const [method, path] of [
+    ['GET', 'webhooks'],
+    ['POST', 'webhooks'],
+    ['PUT', `webhooks/${made.id}`],
+    ['DELETE', `webhooks/${made.id}`],
+    ['POST', `webhooks/${made.id}/test`],
+    ['GET', 'webhooks/deliveries'],
+    ['POST', `webhooks/deliveries/${delivery}`],
+  ] as const) {
+    const body = method === 'GET' || method === 'DELETE' ? undefined : { url: hook.url }
+    assert.equal((await ask(user, method, path, body, reader.token)).status, 403, path)
+    assert.equal((await ask(user, method, path, body, other.masterToken)).status, 401, path)
+    if (path.includes(made.id) || path.includes(delivery))
+      assert.equal((await ask(other, method, path, body)).status, 404, path)
+  }
+  assert.deepEqual((await ask(other, 'GET', 'webhooks')).body, { webhooks: [] })
+  assert.deepEqual((await ask(other, 'GET', 'webhooks/deliveries')).body, { deliveries: [] })
+  assert.equal(hook.got().length, 1)
+})
+
+test('a webhook is changed, tested, switched off and deleted', async (t) => {
+  const it = await house(t)
+  const { user } = it
+  const { webhooks } = clientOf(t, it)
+  const hook = receiver.address()
+  const made = await webhooks.create({ url: hook.url, on: ['job.failed'] })
+  assert.equal((await webhooks.test(made.id)).type, 'webhook.test')
+  const [tested] = await hook.atLeast(1)
+  assert.deepEqual(verified(tested!, made.secret), { ...tested!.body, data: {} })
+  const { secret: _secret, ...document } = made
+  assert.deepEqual(await webhooks.list(), [document])
+  await webhooks.change(made.id, { url: hook.url, on: ['job.done'], include_sql: true })
+  await ranJob(user, 'select 42')
+  const [, done] = await hook.atLeast(2)
+  assert.ok(done!.text.includes('select 42'))
+  assert.deepEqual(verified(done!, made.secret), done!.body)
+  await webhooks.change(made.id, { url: hook.url, enabled: false })
+  await ranJob(user, 'select 1')
+  assert.equal((await webhooks.deliveries()).length, 2)
+  await webhooks.redeliver(tested!.headers['webhook-id'] as string)
+  await hook.atLeast(3)
+  await webhooks.delete(made.id)
+  assert.deepEqual(await webhooks.list(), [])
+  assert.deepEqual(await webhooks.deliveries(), [])
+})
+
+test('what is wrong with a webhook or with notify is told, and no job is made', async (t) => {
+  const { user } = await house(t)
+  const { url } = receiver.address()
+  for (const [wrong, text] of [
+    [{}, /url must be an address/],
+    [{ url: 'nonsense' }, /url must be an address/],
+    [{ url: `${url}${'x'.repeat(2_048)}` }, /at most 2048 characters/],
+    [{ url, secret: 'secret' }, /secret must be whsec_/],
+    [{ url, secret: `whsec_${Buffer.alloc(16).toString('base64')}` }, /24 to 64 bytes/],
+    [{ url, on: [] }, /on must be an array of/],
+    [{ url, on: ['finished'] }, /on must be an array of/],
+    [{ url, include_sql: 'yes' }, /include_sql must be true or false/],
+    [{ url, nonsense: 1 }, /no member 'nonsense'/],
+  ] as const) {
+    for (const [path, body] of [
+      ['webhooks', wrong],
+      ['jobs', { query: 'select 1', notify: [wrong] }],
+    ] as const) {
+      const answer = await ask(user, 'POST', path, body)
+      assert.equal(answer.status, 400, JSON.stringify(body))
+      assert.match(answer.body.error[0], text)
+    }
+  }
+  const six = Array.from({ length: 6 }, () => ({ url }))
+  assert.match(
+    (await ask(user, 'POST', 'jobs', { query: 'select 1', notify: six })).body.error[0],
+    /at most 5/,
+  )
+  assert.deepEqual((await ask(user, 'GET', 'jobs')).body.jobs, [])
+  for (let made = 0; made < 20; made++)
+    assert.equal((await ask(user, 'POST', 'webhooks', { url })).status, 201)
+  assert.equal((await ask(user, 'POST', 'webhooks', { url })).body.code, 'too-many-webhooks')
+})
+
+test('cartage job run --notify names addresses that are told', async (t) => {
+  const it = await house(t)
+  const [one, two] = [receiver.address(), receiver.address()]
+  const run = await cartage(
+    connection(it),
+    'job',
+    'run',
+    'select 1',
+    '--notify',
+    one.url,
+    '--notify',
+    two.url,
+  )
+  assert.equal(run.code, 0, run.err)
+  for (const hook of [one, two]) assert.equal((await hook.atLeast(1))[0]!.body.type, 'job.done')
+})
