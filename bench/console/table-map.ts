@@ -1,6 +1,8 @@
 import type { Page } from 'playwright-core'
-import { percentFor, type Tile, tileSql } from '../../console/geo/tile-sql.ts'
+import { percentFor, type TileAt as Tile } from '../../console/geo/rows-sql.ts'
 import { createClient } from '../../src/client/client.ts'
+import { type Aggregation, aggregatedRows, readAggregation } from '../../src/maps/aggregation.ts'
+import { tileSql } from '../../src/tiles/tile-sql.ts'
 import type { Frame } from '../frame/frame.ts'
 import { seconds } from '../frame/measure.ts'
 import { psql } from '../frame/psql.ts'
@@ -22,14 +24,29 @@ export async function openTableOfPoints(frame: Frame, rows: number): Promise<Tab
   const page = await signIn(opened)
   await page.goto(`${opened.url}/console/tables/public/points/columns`)
   await tab(page, 'Map').waitFor()
-  const source = { schema: 'public', name: 'points', column: 'the_geom_webmercator', srid: 3857 } as const
   return {
     page,
     psql: async (tile, rowsInView) => {
-      const text = tileSql({ ...source, isPoints: true, percent: percentFor(rowsInView) }, tile)
+      const text = cellsSql(tile, percentFor(rowsInView))
       return seconds(async () => psql(url, ['-At', '-o', '/dev/null', '-c', text], searchPath))
     },
   }
+}
+
+/** The tile of counted points that the service makes for the console. */
+function cellsSql(place: Tile, percent: number): string {
+  const sample = percent < 100 ? ` tablesample system (${percent}) repeatable (1)` : ''
+  const geometry = { name: 'g', srid: 3857, type: 'GEOMETRY' }
+  const from = `(select the_geom_webmercator as g, ${100 / percent}::float8 as n from points${sample})`
+  const columns = { n: { aggregate_function: 'sum', aggregated_column: 'n' } }
+  const asked = { threshold: 1, resolution: 1, placement: 'centroid', columns }
+  const shown = aggregatedRows(
+    { layer: { kind: 'q', geometry, hasId: false, from }, properties: [{ name: 'n', kind: 'float' }] },
+    readAggregation(asked) as Aggregation,
+    { place, margin: 0 },
+  )
+  const grid = { extent: 4096, buffer: 0, simplifiedCells: 512 }
+  return tileSql({ ...shown, name: 'rows', place, grid, maxFeatures: 50_000, maxBytes: 8 * 1024 ** 2 })
 }
 
 const searchPath = { PGOPTIONS: '-c search_path=public,cartodb,postgis' }

@@ -15,6 +15,8 @@ export type Shapes = Readonly<{
   beyond: number
   /** Rows with a NULL or empty geometry. */
   empty: number
+  /** Of the first geometry; 0 if there is none. */
+  srid: number
   /** Geometries that cannot be drawn, by SRID. */
   undrawn: Readonly<Record<number, number>>
 }>
@@ -31,6 +33,7 @@ export function readShapes(
   const undrawn: Record<number, number> = {}
   const box = nowhere()
   let [beyond, empty] = [0, 0]
+  let srid: number | undefined
   for (let row = 0; row < count; row++) {
     if (features.length === mostShapes) {
       beyond = count - row
@@ -38,6 +41,7 @@ export function readShapes(
     }
     const hex = read(row)
     const found = hex === null ? undefined : readEwkb(hex)
+    srid ??= found?.srid
     const geometry = found && toLonLat(found)
     if (geometry) {
       extend(box, geometry)
@@ -45,7 +49,7 @@ export function readShapes(
     } else if (found) undrawn[found.srid] = (undrawn[found.srid] ?? 0) + 1
     else empty++
   }
-  return { features, bounds: features.length > 0 ? box : null, beyond, empty, undrawn }
+  return { features, bounds: features.length > 0 ? box : null, beyond, empty, srid: srid ?? 0, undrawn }
 }
 
 export function boundsOf(geometry: Geometry): [west: number, south: number, east: number, north: number] {

@@ -2,10 +2,11 @@ import type { ComponentType } from 'preact'
 import type { Geometry } from '../geo/ewkb.ts'
 import { Load, useLoaded } from '../parts/loading.tsx'
 import { LoadMap } from './map-loading.tsx'
-import type { Result } from './result.ts'
+import type { Result, ResultSource } from './result.ts'
 import type { ResultLook } from './result-look.ts'
 
-type ViewProps = Readonly<{ result: Result; look: ResultLook }>
+/** `source`: the statement, and the key that ran it. */
+export type ViewProps = Readonly<{ result: Result; look: ResultLook; source: ResultSource }>
 type Loader = () => Promise<{ default: ComponentType<ViewProps> }>
 
 /** A view whose code is loaded when it is opened. */

@@ -1,7 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useState } from 'preact/hooks'
 import { isOverTime } from '../api/api-error.ts'
-import type { Credential } from '../api/credential.ts'
 import { adoptStyles } from '../parts/browser/styles.ts'
 import { useCommands } from '../parts/commands.ts'
 import { Tabs, tabPanel } from '../parts/controls/tabs.tsx'
@@ -12,10 +11,10 @@ import { type DownloadFormat, startDownload } from './download.ts'
 import { CellPanel } from './grid/cell-panel.tsx'
 import { Grid } from './grid/grid.tsx'
 import { SortNotice } from './grid/sort-notice.tsx'
-import { LazyView, loadChart, loadMap } from './lazy-view.tsx'
+import { LazyView, loadChart, loadMap, type ViewProps } from './lazy-view.tsx'
 import { LinkDialog } from './link-dialog.tsx'
 import css from './result.css' with { type: 'text' }
-import type { Result, ServerOrder } from './result.ts'
+import type { Result, ResultSource, ServerOrder } from './result.ts'
 import type { ResultLook, ResultViewName } from './result-look.ts'
 import { ResultMenus } from './result-menus.tsx'
 
@@ -28,8 +27,8 @@ export type ResultViewProps = Readonly<{
   asLabel: string
   /** Buttons beside an error. */
   errorActs?: ComponentChildren
-  /** The statement that a download runs again, and its key. */
-  source: Readonly<{ text: string; credential: Credential & { kind: 'key' } }>
+  /** The statement that a download and a map of many rows run again. */
+  source: ResultSource
   /** Another search than that of the rows in the browser. */
   find?: ComponentChildren
   /** Runs the statement again with this order. */
@@ -87,7 +86,7 @@ export function ResultView(props: ResultViewProps) {
       </div>
       <div class="result-body">
         <div class="result-view" {...tabPanel(id, view)}>
-          <Content view={view} result={result} look={look} />
+          <Content view={view} result={result} look={look} source={source} />
         </div>
         {look.isOpen.value && view === 'grid' && <CellPanel result={result} look={look} />}
       </div>
@@ -108,14 +107,11 @@ function viewsOf(result: Result): readonly Readonly<{ name: ResultViewName; labe
   ]
 }
 
-function Content({
-  view,
-  result,
-  look,
-}: Readonly<{ view: ResultViewName; result: Result; look: ResultLook }>) {
+function Content({ view, ...shown }: ViewProps & Readonly<{ view: ResultViewName }>) {
+  const { result, look } = shown
   if (view === 'messages') return <Messages result={result} />
-  if (view === 'map') return <LazyView load={loadMap} result={result} look={look} />
-  if (view === 'chart') return <LazyView load={loadChart} result={result} look={look} />
+  if (view === 'map') return <LazyView load={loadMap} {...shown} />
+  if (view === 'chart') return <LazyView load={loadChart} {...shown} />
   const { rows, columns } = result.progress.value
   if (columns.length > 0)
     return rows > 0 ? <Grid key={result.startedAt} result={result} look={look} /> : <NoRows result={result} />

@@ -154,7 +154,9 @@ export function aggregatedRows(
   const z = typeof view === 'number' ? view : view.place.z
   const cell = (sizeOf({ z, x: 0, y: 0 }) * aggregation.resolution) / pixelsOfTile
   const g = inMercator(layer.geometry, 't')
-  const rows = `${layer.from} as t cross join lateral (select ${g} as g, ${cellOf('x', g, cell)} as cx, ${cellOf('y', g, cell)} as cy) as c
+  // A geometry that must be transformed is so once: without the OFFSET wherever it is named.
+  const placed = layer.geometry.srid === 3857 ? `(select ${g} as g) as p` : `(select ${g} as g offset 0) as p`
+  const rows = `${layer.from} as t cross join lateral (select p.g, ${cellOf('x', 'p.g', cell)} as cx, ${cellOf('y', 'p.g', cell)} as cy from ${placed}) as c
     where ${typeof view === 'number' ? `${g} is not null` : inWholeCells(layer, view, cell)}`
   const geometry = { name: geometryName, srid: 3857, type: 'POINT' }
   const count = { name: countName, kind: 'integer' } as const

@@ -2,8 +2,8 @@ import { errors } from '../errors.ts'
 import type { Session } from '../postgres/session.ts'
 import { inLayer } from '../tiles/in-layer.ts'
 import { type QueryVersion, versionInSnapshot, versionOfAll } from '../tiles/query-version.ts'
-import { type DrawnTile, finishTile, sendAll, type TileRow } from '../tiles/render-tile.ts'
-import { type TileContent, type TilePlace, tileSql } from '../tiles/tile-sql.ts'
+import { type DrawnTile, finishTile } from '../tiles/render-tile.ts'
+import type { TileContent, TilePlace } from '../tiles/tile-sql.ts'
 import type { MadeTile } from '../tiles/tiles.ts'
 import { aggregatedRows } from './aggregation.ts'
 import type { TiledLayer } from './choose-layers.ts'
@@ -42,10 +42,15 @@ const mostAttempts = 4
 
 async function drawOnce(session: Session, tile: MapTile): Promise<MadeTile | undefined> {
   const { z } = tile.place
-  const layers = tile.layers.filter(({ source }) => z >= source.minzoom && z <= source.maxzoom)
+  const isShown = ({ source }: TiledLayer) => z >= source.minzoom && z <= source.maxzoom
+  const layers = tile.layers.filter(isShown)
   await session.query('begin isolation level repeatable read read only')
   const contents: TileContent[] = []
-  for (const layer of layers) contents.push(await contentOf(session, layer, tile))
+  for (const layer of tile.layers) {
+    // Also of a layer that is not shown at this zoom: the role must be allowed to read it.
+    const content = await contentOf(session, layer, tile)
+    if (isShown(layer)) contents.push(content)
+  }
   const drawn = await draw(session, contents, layers, tile.maxBytes)
   const versions: QueryVersion[] = []
   for (const { source, index } of tile.layers)
@@ -62,8 +67,7 @@ async function draw(
 ): Promise<DrawnTile> {
   if (contents.length === 0) return { bytes: Buffer.alloc(0), truncated: [] }
   try {
-    const rows = (await sendAll(session, contents.map(tileSql))).map(({ rows: [row] }) => row as TileRow)
-    return await finishTile(session, contents, rows, maxBytes)
+    return await finishTile(session, contents, maxBytes)
   } catch (error) {
     throw layers.length === 1 ? inLayer(layerError(error), layers[0]!) : layerError(error)
   }

@@ -16,6 +16,8 @@ export const advisoryLocks = {
   claim: 7238010,
   /** With the id of a worker: held while it is alive. */
   worker: 7238011,
+  /** With the id of a user: held while a template of maps is added, so that their number is known. */
+  mapTemplates: 7238021,
   /** With the hash of a database's name: one login repair at a time. */
   login: 7238020,
 } as const

@@ -37,7 +37,7 @@ export type DrawnTile = Readonly<{
 export type RenderedTile = DrawnTile & Readonly<{ layers: readonly Layer[] }>
 
 /**
- * Makes a tile in one snapshot, which cannot write, with one message. Leaves the transaction open: the session is cleaned after
+ * Makes a tile in one snapshot, which cannot write; that of one layer with one message. Leaves the transaction open: the session is cleaned after
  * use.
  */
 export async function renderTile(
@@ -47,18 +47,24 @@ export async function renderTile(
   limits: TileLimits,
 ): Promise<RenderedTile> {
   const contents = requests.map((request) => contentOf(request, place, limits))
-  const [, ...results] = await sendAll(session, [
-    'begin isolation level repeatable read read only',
-    ...contents.map(tileSql),
-    // After the tile, which has locked the tables: now none can be rewritten.
-    ...requests.map(({ layer }) => layerSql(layer, layer)),
-  ])
-  const rows = results.map(({ rows: [row] }) => row)
-  const layers = requests.map(({ layer }, at) =>
-    readFoundLayer(layer, layer, rows[requests.length + at] as LayerRow),
-  )
-  return { ...(await finishTile(session, contents, rows as TileRow[], limits.maxBytes)), layers }
+  const begin = 'begin isolation level repeatable read read only'
+  // After the tile, which has locked the tables: now none can be rewritten.
+  const look = requests.map(({ layer }) => layerSql(layer, layer))
+  if (contents.length > 1) {
+    await session.query(begin)
+    const drawn = await finishTile(session, contents, limits.maxBytes)
+    return { ...drawn, layers: foundLayers(requests, await sendAll(session, look)) }
+  }
+  const [, tile, ...found] = await sendAll(session, [begin, ...contents.map(tileSql), ...look])
+  const first = tile!.rows[0] as TileRow
+  return {
+    ...(await finishTile(session, contents, limits.maxBytes, first)),
+    layers: foundLayers(requests, found),
+  }
 }
+
+const foundLayers = (requests: readonly LayerRequest[], results: readonly QueryResult[]) =>
+  requests.map(({ layer }, at) => readFoundLayer(layer, layer, results[at]!.rows[0] as LayerRow))
 
 const contentOf = (request: LayerRequest, place: TilePlace, limits: TileLimits): TileContent => ({
   ...request,
@@ -90,17 +96,26 @@ export async function findFailedLayer(
   return undefined
 }
 
-/** Joins the layers of a tile. `rows`: what `tileSql` has answered for each. */
+/**
+ * Makes the layers of a tile one after the other, each with the bytes that are left for it, so that a tile never takes more
+ * memory than its limit. `first`: what `tileSql` has answered for the first.
+ */
 export async function finishTile(
   session: Session,
   contents: readonly TileContent[],
-  rows: readonly TileRow[],
   maxBytes: number,
+  first?: TileRow,
 ): Promise<DrawnTile> {
   const parts: LayerPart[] = []
-  for (const [at, content] of contents.entries()) parts.push(await partOf(session, content, rows[at]!))
+  let left = maxBytes
+  for (const [at, content] of contents.entries()) {
+    const sized = { ...content, maxBytes: left }
+    const row = (at === 0 && first) || (await session.query<TileRow>(tileSql(sized))).rows[0]!
+    const part = await partOf(session, sized, row, maxBytes)
+    left -= part.tile.length
+    parts.push(part)
+  }
   const bytes = Buffer.concat(parts.map(({ tile }) => tile))
-  if (bytes.length > maxBytes) throw errors.tileTooLarge(maxBytes)
   const truncated = parts.flatMap(({ kept }, at) =>
     kept === null ? [] : [{ name: contents[at]!.name, kept }],
   )
@@ -108,26 +123,29 @@ export async function finishTile(
 }
 
 /** One message, one answer for each statement. */
-export async function sendAll(
-  session: Session,
-  statements: readonly string[],
-): Promise<readonly QueryResult[]> {
+async function sendAll(session: Session, statements: readonly string[]): Promise<readonly QueryResult[]> {
   return [(await session.query(statements.join(';\n'))) as QueryResult | QueryResult[]].flat()
 }
 
 type LayerPart = Readonly<{ tile: Buffer; kept: number | null }>
-export type TileRow = { found: string; bytes: number | null; tile: Buffer | null }
+type TileRow = { found: string; bytes: number | null; tile: Buffer | null }
 
-async function partOf(session: Session, content: TileContent, whole: TileRow): Promise<LayerPart> {
-  const { maxFeatures, maxBytes } = content
-  if (Number(whole.found) <= maxFeatures) return { tile: tileOf(whole, maxBytes), kept: null }
+/** `limit`: of the whole tile. */
+async function partOf(
+  session: Session,
+  content: TileContent,
+  whole: TileRow,
+  limit: number,
+): Promise<LayerPart> {
+  const { maxFeatures } = content
+  if (Number(whole.found) <= maxFeatures) return { tile: tileOf(whole, content, limit), kept: null }
   const points = await session.query<{ are_points: boolean }>(arePointsSql(content))
   const { rows } = await session.query<TileRow>(truncatedTileSql(content, points.rows[0]!.are_points))
-  return { tile: tileOf(rows[0]!, maxBytes), kept: Number(rows[0]!.found) }
+  return { tile: tileOf(rows[0]!, content, limit), kept: Number(rows[0]!.found) }
 }
 
-function tileOf({ bytes, tile }: TileRow, maxBytes: number): Buffer {
-  if (bytes !== null && bytes > maxBytes) throw errors.tileTooLarge(maxBytes)
+function tileOf({ bytes, tile }: TileRow, { maxBytes }: TileContent, limit: number): Buffer {
+  if (bytes !== null && bytes > maxBytes) throw errors.tileTooLarge(limit)
   return tile ?? noBytes
 }
 

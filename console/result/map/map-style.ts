@@ -53,28 +53,42 @@ export function resultStyle(
   ])
 }
 
-export const tileLayers = [...shapeLayers, 'cells', 'points']
-
-/** The style of the map of a table. Its tiles have the layer `shapes`, `points` or, where points are dense, `cells`. */
-export function tableStyle(world: object, tiles: string): StyleSpecification {
-  const source = 'rows'
-  const [shapes, points] = [layersOf({ source, 'source-layer': 'shapes' }, colourOf('mark')), pointPaint()]
-  return styleOf(world, { [source]: { type: 'vector', tiles: [tiles], maxzoom: 22 } }, [
+/** The style of a map of tiles. A point with a count `n` of more than one row is a cell. */
+export function tilesStyle(
+  world: object,
+  tiles: string,
+  layer: string,
+  classes?: Classes | undefined,
+): StyleSpecification {
+  const from = { source: 'rows', 'source-layer': layer }
+  const colour = colourExpression(classes)
+  const shapes = layersOf(from, colour).filter(({ id }) => id !== 'shape-points')
+  const isPoint = ofKind('Point', 'MultiPoint')
+  const isCell = ['>', ['to-number', ['get', 'n'], 1], 1] as const
+  return styleOf(world, { rows: { type: 'vector', tiles: [tiles], maxzoom: 22 } }, [
     ...shapes,
-    { id: 'points', type: 'circle', source, 'source-layer': 'points', paint: points },
+    {
+      id: 'points',
+      type: 'circle',
+      ...from,
+      filter: ['all', isPoint, ['!', isCell]] as never,
+      paint: pointPaint(colour),
+    },
     {
       id: 'cells',
       type: 'circle',
-      source,
-      'source-layer': 'cells',
+      ...from,
+      filter: ['all', isPoint, isCell] as never,
       paint: {
-        // A cell is two pixels wide.
-        'circle-radius': 1.7,
+        'circle-radius': cellRadius,
         'circle-color': ['step', ['get', 'n'], ...cellSteps().flat().slice(1)] as never,
       },
     },
   ])
 }
+
+/** A cell is two pixels wide. */
+const cellRadius = 1.7
 
 /** The colours of cells, each with the number of rows from which it applies. */
 export const cellSteps = (): readonly (readonly [number, string])[] =>
@@ -142,9 +156,11 @@ function layersOf(from: From, colour: Colour): LayerSpecification[] {
   ]
 }
 
+const pointRadius = ['interpolate', ['linear'], ['zoom'], 0, 2.5, 6, 4, 12, 6] as never as number
+
 const pointPaint = (colour: Colour = colourOf('mark')): CircleLayerSpecification['paint'] & object => ({
   'circle-color': colour,
-  'circle-radius': ['interpolate', ['linear'], ['zoom'], 0, 2.5, 6, 4, 12, 6],
+  'circle-radius': pointRadius,
   'circle-stroke-color': colourOf('surface'),
   'circle-stroke-width': 0.7,
 })

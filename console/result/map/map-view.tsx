@@ -1,32 +1,44 @@
 import { useSignalEffect } from '@preact/signals'
 import type { Map as MapLibre } from 'maplibre-gl'
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { readRows } from '../../api/sql.ts'
 import { type Classes, classify } from '../../geo/classes.ts'
+import { type Box, rowsAtSql, rowsOf } from '../../geo/rows-sql.ts'
 import { mostShapes, type Shapes } from '../../geo/shapes.ts'
 import { colourOf } from '../../parts/browser/theme.ts'
 import { Choice, type ChoiceOption } from '../../parts/controls/choice.tsx'
 import { formatCount, plural } from '../../parts/format.ts'
 import { useLoaded } from '../../parts/loading.tsx'
 import { Empty } from '../../parts/notice.tsx'
+import type { ViewProps } from '../lazy-view.tsx'
 import { LoadMap, MapLoading } from '../map-loading.tsx'
-import type { Result } from '../result.ts'
+import type { Result, ResultSource } from '../result.ts'
 import type { ResultLook } from '../result-look.ts'
 import type { ResultColumn } from '../worker/protocol.ts'
 import { Legend, type LegendEntry } from './legend.tsx'
 import { coloursOf, readWorld, resultStyle, selectedFilters, shapeLayers } from './map-style.ts'
 import { type AskedPoint, openMap, whenLoaded } from './open-map.ts'
 import { type AskedPlace, mostRowsRead, RowsHere } from './rows-here.tsx'
+import { tilesOfQuery } from './tile-source.ts'
+import { TiledMap } from './tiled-map.tsx'
 
-type MapProps = Readonly<{ result: Result; look: ResultLook }>
-
-/** The geometries of a result on a map. Selecting a shape selects its row, and the reverse. */
-export default function MapView({ result, look }: MapProps) {
+/**
+ * The geometries of a result on a map. Selecting a shape selects its row, and the reverse. A result of more rows than the
+ * browser draws is drawn by tiles of the service, which runs the query again for each.
+ */
+export default function MapView({ result, look, source }: ViewProps) {
   const { columns, rows } = result.progress.value
   const geometries = places(columns, ({ type }) => type === 'geometry')
   const [column, setColumn] = useState(geometries[0]?.at ?? 0)
   const [colourBy, setColourBy] = useState<number | null>(null)
   const shapes = useLoaded(
-    async () => ({ world: await readWorld(), ...(await result.ask('shapes', { column, colourBy })) }),
+    async (signal) => {
+      const found = await result.ask('shapes', { column, colourBy })
+      const isWhole = found.beyond === 0 && result.state.peek() !== 'full'
+      const tiles = isWhole ? undefined : await tilesOf(source, columns, { found, column, colourBy }, signal)
+      const classes = classesOf(found, columns[colourBy ?? -1])
+      return { world: await readWorld(), ...found, tiles, classes }
+    },
     [result, rows, column, colourBy, look.order.value],
   )
   return (
@@ -42,18 +54,26 @@ export default function MapView({ result, look }: MapProps) {
           choose={setColourBy}
           none="none"
         />
-        {shapes.value && <span class="small muted">{describe(shapes.value)}</span>}
+        {shapes.value && !shapes.value.tiles && <span class="small muted">{describe(shapes.value)}</span>}
       </div>
       <LoadMap from={shapes}>
         {(found) =>
-          found.bounds ? (
+          found.tiles && found.bounds ? (
+            <TiledMap
+              source={found.tiles}
+              world={found.world}
+              bounds={found.bounds}
+              about="all rows of the query, run again for each tile"
+              classes={found.classes}
+              readHere={(box, signal) => readBox(source, columns, { found, column }, box, signal)}
+            />
+          ) : found.bounds ? (
             <DrawnMap
               world={found.world}
               shapes={found}
               result={result}
               look={look}
-              isNumeric={columns[colourBy ?? -1]?.type === 'number'}
-              isColoured={colourBy !== null}
+              classes={found.classes}
             />
           ) : (
             <Empty>{nothingDrawn(found)}</Empty>
@@ -62,6 +82,50 @@ export default function MapView({ result, look }: MapProps) {
       </LoadMap>
     </div>
   )
+}
+
+type Chosen = Readonly<{ found: Shapes; column: number; colourBy: number | null }>
+
+const tilesOf = (
+  { text, credential }: ResultSource,
+  columns: readonly ResultColumn[],
+  { found, column, colourBy }: Chosen,
+  signal: AbortSignal,
+) =>
+  tilesOfQuery(
+    {
+      text,
+      column: columns[column]!.name,
+      srid: found.srid,
+      isPoints: arePoints(found),
+      colourBy: colourBy === null ? null : columns[colourBy]!.name,
+      as: credential,
+    },
+    signal,
+  )
+
+/** By the rows that the browser has. */
+const classesOf = ({ features }: Shapes, colourBy: ResultColumn | undefined) =>
+  colourBy &&
+  classify(
+    features.map(({ properties }) => properties.colour ?? null),
+    colourBy.type === 'number',
+  )
+
+const arePoints = ({ features }: Shapes) => features.every(({ geometry }) => geometry.type === 'Point')
+
+async function readBox(
+  { text, credential }: ResultSource,
+  columns: readonly ResultColumn[],
+  { found, column }: Pick<Chosen, 'found' | 'column'>,
+  box: Box,
+  signal: AbortSignal,
+) {
+  const names = columns.filter(({ type }) => type !== 'geometry').map(({ name }) => name)
+  const from = { from: rowsOf(text), column: columns[column]!.name, srid: found.srid }
+  const sql = rowsAtSql(from, names, box, mostRowsRead)
+  const rows = await readRows<{ values: readonly (string | null)[] }>(sql, { signal, as: credential })
+  return { columns: names, rows: rows.map(({ values }) => values) }
 }
 
 const places = (
@@ -94,24 +158,13 @@ type DrawnProps = Readonly<{
   shapes: Shapes
   result: Result
   look: ResultLook
-  isNumeric: boolean
-  isColoured: boolean
+  classes: Classes | undefined
 }>
 
-function DrawnMap({ world, shapes, result, look, isNumeric, isColoured }: DrawnProps) {
+function DrawnMap({ world, shapes, result, look, classes }: DrawnProps) {
   const [here, setHere] = useState<AskedPlace<readonly number[]> | undefined>(undefined)
   const [isLoading, setLoading] = useState(true)
   const container = useRef<HTMLDivElement & { map?: MapLibre }>(null)
-  const classes = useMemo(
-    () =>
-      isColoured
-        ? classify(
-            shapes.features.map(({ properties }) => properties.colour ?? null),
-            isNumeric,
-          )
-        : undefined,
-    [shapes, isColoured, isNumeric],
-  )
   useEffect(() => {
     const { map, close } = openMap(
       container.current!,
@@ -159,8 +212,8 @@ function DrawnMap({ world, shapes, result, look, isNumeric, isColoured }: DrawnP
   )
 }
 
-function entriesOf({ features }: Shapes, classes: Classes | undefined): readonly LegendEntry[] {
-  const isPoints = features.every(({ geometry }) => geometry.type === 'Point')
+function entriesOf(found: Shapes, classes: Classes | undefined): readonly LegendEntry[] {
+  const isPoints = arePoints(found)
   const shapes = classes
     ? classes.labels.map((text, at) => ({ colour: coloursOf(classes)[at]!, text }))
     : [{ colour: colourOf('mark'), text: `each ${isPoints ? 'dot' : 'shape'} is one row` }]

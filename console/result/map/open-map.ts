@@ -7,7 +7,7 @@ import {
   setWorkerUrl,
 } from 'maplibre-gl'
 import mapCss from 'maplibre-gl/dist/maplibre-gl.css' with { type: 'text' }
-import type { Box } from '../../geo/tile-sql.ts'
+import type { Box } from '../../geo/rows-sql.ts'
 import { assetAddress } from '../../parts/browser/address.ts'
 import { adoptStyles } from '../../parts/browser/styles.ts'
 import { shownTheme } from '../../parts/browser/theme.ts'

@@ -1,5 +1,5 @@
 import { useEffect, useRef } from 'preact/hooks'
-import { longestValue } from '../../geo/tile-sql.ts'
+import { longestValue } from '../../geo/rows-sql.ts'
 import { plural } from '../../parts/format.ts'
 import { tell } from '../../parts/live.tsx'
 import { Load, useLoaded } from '../../parts/loading.tsx'

@@ -1,14 +1,15 @@
 import { readRows } from '../../api/sql.ts'
-import { fromWebMercator } from '../../geo/ewkb.ts'
 import {
   aboutColumnSql,
   aboutTableSql,
   type Box,
+  type DrawnColumn,
   mostLookedAt,
-  percentFor,
+  nameOf,
+  sampled,
   type TableName,
-  type TileSource,
-} from '../../geo/tile-sql.ts'
+} from '../../geo/rows-sql.ts'
+import { type TileSource, tilesOfTable } from './tile-source.ts'
 
 export type AboutTable = TableName &
   Readonly<{
@@ -45,7 +46,7 @@ export async function readAboutTable(table: TableName, signal: AbortSignal): Pro
   }
 }
 
-type Drawable = Readonly<{ source?: TileSource; bounds?: Box; why?: string }>
+type Drawable = Readonly<{ source?: TileSource; from?: DrawnColumn; bounds?: Box; why?: string }>
 
 /** How a column is drawn, or why it cannot be. */
 export async function readTileSource(
@@ -55,21 +56,15 @@ export async function readTileSource(
 ): Promise<Drawable> {
   type AboutRow = { srid: number | null; dimension: number; box: Box | null }
   const share = table.isStored ? Math.min(100, (mostLookedAt / table.rows) * 100) : 100
-  const [row] = await readRows<AboutRow>(aboutColumnSql(table, column, share), { signal })
+  const [row] = await readRows<AboutRow>(aboutColumnSql(sampled(table, share), column), { signal })
   const { srid, dimension, box } = row!
   if (srid === null || !box) return { why: 'No row of this table has a geometry yet.' }
-  if (srid !== 3857 && srid !== 4326) {
-    return { why: `SRID ${srid} cannot be drawn, only 4326 and 3857. Prepare the table for maps.` }
-  }
-  const { schema, name } = table
-  const percent = table.isStored ? percentFor(table.rows) : 100
+  const [west, south, east, north] = box
+  const bounds: Box = [west, Math.max(south, -85), east, Math.min(north, 85)]
+  const drawn = { column, srid, isPoints: dimension === 0, bounds }
   return {
-    source: { schema, name, column, srid, isPoints: dimension === 0, percent },
-    bounds: inDegrees(box, srid),
+    source: await tilesOfTable(table, drawn, signal),
+    from: { from: nameOf(table), column, srid },
+    bounds,
   }
-}
-
-function inDegrees([west, south, east, north]: Box, srid: number): Box {
-  if (srid === 4326) return [west, Math.max(south, -85), east, Math.min(north, 85)]
-  return [...fromWebMercator([west, south]), ...fromWebMercator([east, north])]
 }

@@ -1,7 +1,7 @@
 import { isFinal } from '../../../src/contract/job-status.ts'
 import { startJob, watchJob } from '../../api/jobs.ts'
 import { session } from '../../api/session.ts'
-import { prepareSql } from '../../geo/tile-sql.ts'
+import { prepareSql } from '../../geo/rows-sql.ts'
 import { ErrorNotice, Notice } from '../../parts/notice.tsx'
 import { useWork } from '../../parts/work.ts'
 import type { AboutTable } from './table-about.ts'

@@ -12,7 +12,6 @@ export async function mapOf(
   request: FastifyRequest,
 ): Promise<Readonly<{ principal: Principal; map: KnownMap }>> {
   const id = mapIdIn(request)
-  if (id === 'static') throw errors.notFound('Static images: this server makes vector tiles. Image')
   if (id.includes('@'))
     return services.namedMaps.find(await viewedAccount(services, request), id, viewerTokens(request))
   const principal = await mapsCaller(services, request)

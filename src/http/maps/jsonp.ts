@@ -4,6 +4,13 @@ import { respondInForm } from '../middleware/error-response.ts'
 import { mapErrorBody, respondWithMapError } from '../tiles/error-response.ts'
 import { isCallback } from './request.ts'
 
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The parameter `callback` asks for a script. */
+    hasCallback?: boolean
+  }
+}
+
 /** Calls a function of the page that has asked by a script element. */
 export function sendScript(reply: FastifyReply, callback: string, document: unknown): FastifyReply {
   // A script may not have these two inside a text.
@@ -17,6 +24,7 @@ export function sendScript(reply: FastifyReply, callback: string, document: unkn
 /** A script element reads only what is 200. */
 export function respondByScript(thrown: Thrown, request: FastifyRequest, reply: FastifyReply): void {
   const { callback } = request.query as { callback?: unknown }
-  if (request.method !== 'GET' || !isCallback(callback)) respondWithMapError(thrown, request, reply)
+  if (!request.routeOptions.config.hasCallback || !isCallback(callback))
+    respondWithMapError(thrown, request, reply)
   else respondInForm(thrown, request, reply, mapErrorBody, (_, body) => sendScript(reply, callback, body))
 }

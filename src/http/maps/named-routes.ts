@@ -36,7 +36,7 @@ export async function namedMapsRoutes(app: FastifyInstance, services: Services):
   app.post<Named>('/api/v1/map/named/:template', { ...maps, schema: openNamedMapSchema }, (request, reply) =>
     open(services, request, reply, request.body ?? {}),
   )
-  const script = { ...maps, schema: namedMapScriptSchema }
+  const script = { config: { ...maps.config, hasCallback: true }, schema: namedMapScriptSchema }
   app.get<Named>('/api/v1/map/named/:template/jsonp', script, (request, reply) => {
     const text = textOf(request.query as Parameters, 'config')
     const values = text ? requireNoNul(parsedParameter('config', text)) : {}

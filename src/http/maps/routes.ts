@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { errors } from '../../errors.ts'
 import type { DataviewRequest } from '../../maps/dataview-sql.ts'
 import { loadGrammar } from '../../sql/grammar.ts'
 import { mapsCaller } from '../middleware/authenticate.ts'
@@ -38,9 +39,11 @@ export async function mapsRoutes(app: FastifyInstance, services: Services): Prom
   app.post('/api/v1/map', { ...maps, schema: createMapSchema }, (request, reply) =>
     instantiate(services, request, reply),
   )
-  app.get('/api/v1/map', { ...maps, schema: createMapByGetSchema }, (request, reply) =>
-    instantiate(services, request, reply),
-  )
+  const byScript = { ...maps, config: { ...maps.config, hasCallback: true }, schema: createMapByGetSchema }
+  app.get('/api/v1/map', byScript, (request, reply) => instantiate(services, request, reply))
+  app.get('/api/v1/map/static/*', { ...maps, schema: { hide: true } }, async () => {
+    throw errors.notFound('Static images: this server makes vector tiles. Image')
+  })
   app.get('/api/v1/map/:layergroupid/:z/:x/:y', { ...one, schema: mapTileSchema }, (request, reply) =>
     tile(services, request, reply),
   )

@@ -1,6 +1,8 @@
 import type { Pool } from 'pg'
 import type { Account, CallerKey, Holder } from '../../auth/account.ts'
 import { readCallerKey } from '../../auth/account-store.ts'
+import { advisoryLocks } from '../../postgres/advisory-locks.ts'
+import { inTransaction } from '../../postgres/transaction.ts'
 
 type Control = Pick<Pool, 'query'>
 
@@ -18,22 +20,25 @@ export type NewTemplate = Pick<StoredTemplate, 'name' | 'template' | 'sealedToke
 /** Of a user. */
 export const mostTemplates = 1_024
 
-/** `taken`: there is one of this name. `full`: the user has too many. */
+/** `taken`: there is one of this name. `full`: the user has too many. One at a time of a user, so that all are counted. */
 export async function insertTemplate(
-  control: Control,
+  control: Pool,
   { account, key }: Holder,
   { name, template, sealedTokens, revision }: NewTemplate,
 ): Promise<'made' | 'taken' | 'full'> {
-  const { rows } = await control.query<{ is_taken: boolean; made: string | null }>(
-    `with made as (
+  const { rows } = await inTransaction(control, async (tx) => {
+    await tx.query('select pg_advisory_xact_lock($1, $2)', [advisoryLocks.mapTemplates, account.userId])
+    return tx.query<{ is_taken: boolean; made: string | null }>(
+      `with made as (
        insert into cartage.map_templates (user_id, name, key_id, template, sealed_tokens, revision)
        select $1, $2, $3, $4, $5, $6 where (select count(*) from cartage.map_templates where user_id = $1) < $7
        on conflict (user_id, name) do nothing returning name
      )
      select (select name from made) as made,
        exists (select from cartage.map_templates where user_id = $1 and name = $2) as is_taken`,
-    [account.userId, name, key.id, template, sealedTokens, revision, mostTemplates],
-  )
+      [account.userId, name, key.id, template, sealedTokens, revision, mostTemplates],
+    )
+  })
   const { made, is_taken: isTaken } = rows[0]!
   if (made !== null) return 'made'
   return isTaken ? 'taken' : 'full'

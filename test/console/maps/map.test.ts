@@ -43,14 +43,40 @@ test('a map shows the points of a result without the internet; selecting a point
   await assertAccessible(page)
 })
 
-test('beyond 200,000 shapes the map says how many rows are not drawn', async (t) => {
+test('beyond 200,000 shapes a query is drawn by tiles that count all rows, and a click lists those of a place', async (t) => {
   const { page, signIn } = await openConsole(t, { drawsMaps: true })
-  // Tests only the text: drawing them takes seconds.
-  await page.route('**/maplibre-gl-worker*', () => undefined)
   await signIn()
   await run(
     page,
-    'select st_setsrid(st_point(i % 360 - 180, i % 180 - 90), 4326) as g from generate_series(1, 201234) i',
+    "select i, 'row ' || i as name, st_setsrid(st_point(i % 360 - 179.5, i % 160 - 79.5), 4326) as g from generate_series(1, 201234) i; -- all",
+  )
+  await page.getByRole('tab', { name: 'Map' }).click()
+  await page.getByText('all rows of the query').waitFor()
+  await onMap(page, (map) => map.jumpTo({ center: [0, 0], zoom: 0 }))
+  await eventually(async () => {
+    const [first] = await drawnOf(page, 'cells')
+    assert.ok(Number(first?.properties.n) > 100)
+  }, 60_000)
+  await page.getByText('a dot stands for all rows around it').waitFor()
+  await onMap(page, (map) => map.jumpTo({ center: [-178.5, -78.5], zoom: 9 }))
+  await eventually(async () => assert.ok((await drawnOf(page, 'cells')).length > 0), 60_000)
+  const { x, y } = await onMap(page, (map) => map.project([-178.5, -78.5]))
+  await page.locator('.map').click({ position: { x, y } })
+  const here = page.getByRole('complementary', { name: 'Rows at this place' })
+  await here.getByText('row 1', { exact: true }).waitFor()
+  await page.getByLabel('Colour by').selectOption('name')
+  await page.getByRole('list', { name: 'Legend' }).getByText('row 1', { exact: true }).waitFor()
+})
+
+test('beyond 200,000 shapes of what is no query the map says how many rows are not drawn', async (t) => {
+  const { page, signIn, user } = await openConsole(t, { drawsMaps: true })
+  // Tests only the text: drawing them takes seconds.
+  await page.route('**/maplibre-gl-worker*', () => undefined)
+  await user.sql('create table made (g geometry)')
+  await signIn()
+  await run(
+    page,
+    'insert into made select st_setsrid(st_point(i % 360 - 180, i % 180 - 90), 4326) from generate_series(1, 201234) i returning g',
   )
   await page.getByRole('tab', { name: 'Map' }).click()
   await page

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { eventually } from '../../support/service/setup.ts'
+import { basic, eventually } from '../../support/service/setup.ts'
 import { assertAccessible } from '../support/axe.ts'
 import { colourAt, drawnOf, onMap } from '../support/map-page.ts'
 import { openConsole } from '../support/open-console.ts'
@@ -12,22 +12,22 @@ test('a table is drawn by tiles: cells that count all rows when zoomed out, poin
     select cdb_cartodbfytable('quakes'); analyze quakes`)
   const asked: string[] = []
   page.on('request', (request) => {
-    const [tile] = /(?<=asmvt.*st_tileenvelope\()\d+, \d+, \d+/.exec(request.postData() ?? '') ?? []
+    const [tile] = /(?<=\/api\/v1\/map\/[^/]+\/)\d+\/\d+\/\d+(?=\.mvt)/.exec(request.url()) ?? []
     if (tile) asked.push(tile)
   })
   await signInAt('/tables/public/quakes/map')
   await page.getByText('about 30,001 rows').waitFor()
   await eventually(async () => assert.ok(await onMap(page, (map) => map.loaded())), 60_000)
   await onMap(page, (map) => map.jumpTo({ center: [180, 0], zoom: 0 }))
-  await eventually(async () => assert.ok(asked.includes('0, 0, 0')), 60_000)
+  await eventually(async () => assert.ok(asked.includes('0/0/0')), 60_000)
   await eventually(async () => assert.ok(await onMap(page, (map) => map.loaded())), 60_000)
   assert.equal(new Set(asked).size, asked.length, 'a tile shown twice on the map is requested once')
   await onMap(page, (map) => map.jumpTo({ center: [8, 50.5], zoom: 5 }))
   await page.getByText('a dot stands for all rows around it').waitFor()
   // The old tile is shown until the new one is drawn.
   await eventually(async () => {
-    const cells = await drawnOf(page, 'cells')
-    const counted = cells.reduce((sum, { properties }) => sum + Number(properties.n), 0)
+    const dots = [...(await drawnOf(page, 'cells')), ...(await drawnOf(page, 'points'))]
+    const counted = dots.reduce((sum, { properties }) => sum + Number(properties.n), 0)
     assert.equal(counted, 30_001)
   }, 60_000)
   // The features of a layer are known before they are drawn.
@@ -63,4 +63,46 @@ test('when a tile leaves the view its statement is cancelled in the database', a
   await eventually(async () => assert.ok((await running())! > 0), 60_000)
   await goTo('/account')
   await eventually(async () => assert.equal(await running(), 0), 60_000)
+})
+
+test('tables of few points, lines and areas are drawn by the tiles of tables, whatever their SRID is', async (t) => {
+  const { page, signInAt, goTo, user } = await openConsole(t, { drawsMaps: true })
+  await user.sql(`create table dots as select st_point(n, 50, 4326) as the_geom from generate_series(1, 9) n;
+    create table "a.b, c" as select st_transform('SRID=4326;LINESTRING(1 50, 9 51)'::geometry, 25832) as g;
+    create table areas as select 'SRID=4326;POLYGON((1 50, 9 50, 9 52, 1 50))'::geometry as a, st_point(2, 49, 4326) as b`)
+  const tiles: string[] = []
+  page.on('request', (request) => {
+    if (request.url().includes('.mvt')) tiles.push(decodeURIComponent(request.url()))
+    assert.doesNotMatch(request.postData() ?? '', /st_asmvt/)
+  })
+  await signInAt('/tables/public/dots/map')
+  await eventually(async () => assert.equal((await drawnOf(page, 'points')).length, 9), 60_000)
+  assert.ok(tiles.length > 0 && tiles.every((url) => url.includes('/api/v1/tiles/public.dots/')), `${tiles}`)
+  await goTo(`/tables/public/${encodeURIComponent('a.b, c')}/map`)
+  await eventually(async () => assert.ok((await drawnOf(page, 'shape-lines')).length > 0), 60_000)
+  await goTo('/tables/public/areas/map')
+  await eventually(async () => assert.ok((await drawnOf(page, 'shape-areas')).length > 0), 60_000)
+  await page.getByLabel('Geometry').selectOption('b')
+  await eventually(async () => assert.ok((await drawnOf(page, 'points')).length > 0), 60_000)
+  await assertAccessible(page)
+})
+
+test('a key without maps is told so in place of the map', async (t) => {
+  const { page, signIn, goTo, user } = await openConsole(t, { drawsMaps: true })
+  await user.sql('create table dots as select st_point(n, 50, 4326) as the_geom from generate_series(1, 9) n')
+  const made = await fetch(`${user.base}/api/v3/api_keys`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...basic(user.username, user.masterToken) },
+    body: JSON.stringify({
+      name: 'sql only',
+      grants: [
+        { type: 'apis', apis: ['sql'] },
+        { type: 'database', tables: [{ schema: 'public', name: 'dots', permissions: ['select'] }] },
+      ],
+    }),
+  })
+  const { token } = (await made.json()) as { token: string }
+  await signIn(user, token)
+  await goTo('/tables/public/dots/map')
+  await page.getByText('Forbidden').first().waitFor()
 })

@@ -1,9 +1,7 @@
 import { addProtocol, removeProtocol } from 'maplibre-gl'
-import { readRows } from '../../api/sql.ts'
-import { mostByIndex, rowsInTileSql, type Tile, type TileSource, tileSql } from '../../geo/tile-sql.ts'
+import type { ReadTile, TileSource } from './tile-source.ts'
 
-/** How a tile was drawn. `isMany`: it has too many rows to draw each. `percent`: the share of rows that was read. */
-export type TileRead = Readonly<{ isMany: boolean; percent: number }>
+export type TileRead = Omit<ReadTile, 'bytes'>
 
 /** A browser has six connections to the service. Some stay free for other requests. */
 const mostAtOnce = 3
@@ -11,11 +9,11 @@ const mostAtOnce = 3
 let lastNumber = 0
 
 /**
- * Provides MapLibre with the tiles of a table, read by SQL with the key of the session. A tile that leaves the view is
+ * Provides MapLibre with tiles of the service, read with the key of the session. A tile that leaves the view is
  * aborted, and the service cancels its statement.
  */
-export class TableTiles {
-  readonly #scheme = `table-${++lastNumber}`
+export class MapTiles {
+  readonly #scheme = `tiles-${++lastNumber}`
   readonly #turns = new Turns(mostAtOnce)
   readonly #source: TileSource
   readonly #read = new Map<string, TileRead>()
@@ -57,38 +55,17 @@ export class TableTiles {
   async #load(url: string, signal: AbortSignal): Promise<ArrayBuffer> {
     const [z, x, y] = url.split('/').slice(2).map(Number) as [number, number, number]
     return this.#turns.take(signal, async () => {
-      const { isMany, percent, tile } = await this.#ask({ z, x, y }, signal)
-      this.#read.set(`${z}/${x}/${y}`, { isMany, percent })
-      return Uint8Array.from(atob(tile), (character) => character.charCodeAt(0)).buffer
+      try {
+        const { bytes, ...read } = await this.#source.read({ z, x, y }, signal)
+        this.#read.set(`${z}/${x}/${y}`, read)
+        return bytes
+      } catch (error) {
+        if (!signal.aborted) this.#failed(error)
+        throw error
+      }
     })
-  }
-
-  async #ask(tile: Tile, signal: AbortSignal): Promise<TileAnswer & { percent: number }> {
-    try {
-      const percent = await this.#percentOf(tile, signal)
-      const [answer] = await readRows<TileAnswer>(tileSql({ ...this.#source, percent }, tile), { signal })
-      return { ...answer!, percent }
-    } catch (error) {
-      if (!signal.aborted) this.#failed(error)
-      throw error
-    }
-  }
-
-  /** Sampling scans the whole table. For a tile with fewer rows the index is faster, and returns all of them. */
-  async #percentOf(tile: Tile, signal: AbortSignal): Promise<number> {
-    const { percent } = this.#source
-    if (percent === 100) return percent
-    const [row] = await readRows<{ 'QUERY PLAN': string | Plan }>(rowsInTileSql(this.#source, tile), {
-      signal,
-    })
-    const told = row!['QUERY PLAN']
-    const [plan] = typeof told === 'string' ? (JSON.parse(told) as Plan) : told
-    return plan.Plan['Plan Rows'] > mostByIndex ? percent : 100
   }
 }
-
-type Plan = readonly [Readonly<{ Plan: Readonly<{ 'Plan Rows': number }> }>]
-type TileAnswer = Readonly<{ isMany: boolean; tile: string }>
 
 /** One request shared by several callers. Aborted when all of them have aborted. */
 class SharedLoad {
