@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { Page } from 'playwright-core'
 import type { NamedMapTemplate, NamedMapView } from '../../../src/contract/documents.ts'
 import { circles, makeMap, templateOf } from '../../support/maps/named-api.ts'
 import { eventually, type TestUser } from '../../support/service/setup.ts'
@@ -16,16 +17,7 @@ async function readMap(user: TestUser, name: string): Promise<NamedMapTemplate &
   return body.template as never
 }
 
-test('a map is made from a table and a query, coloured by value, seen, shared, changed and withdrawn', async (t) => {
-  const { page, user, signInAt, context } = await openConsole(t, {
-    drawsMaps: true,
-    context: { viewport: { width: 1200, height: 900 } },
-    expected: /404|403/,
-  })
-  await user.sql(cities)
-  await signInAt('/maps')
-  await page.getByText('No maps yet.').waitFor()
-  await page.getByRole('link', { name: 'New map' }).click()
+async function addLayers(page: Page): Promise<void> {
   await page.getByLabel('Add a layer from').selectOption('cities')
   await page.getByRole('button', { name: 'Add layer' }).click()
   await eventually(async () => assert.equal((await drawnOf(page, 'cities')).length, 20))
@@ -48,9 +40,9 @@ test('a map is made from a table and a query, coloured by value, seen, shared, c
   await page.getByRole('button', { name: 'Add layer' }).click()
   await page.getByRole('button', { name: 'Move query down' }).click()
   await eventually(async () => assert.ok((await drawnOf(page, 'query')).length >= 6))
-  await page.getByRole('button', { name: 'Make map' }).click()
-  await page.getByRole('heading', { name: 'Share' }).waitFor()
+}
 
+async function assertTemplate(user: TestUser): Promise<void> {
   const { view, layergroup } = await readMap(user, 'cities')
   assert.equal(view.title, 'Cities of <Europe>')
   assert.deepEqual(
@@ -67,6 +59,23 @@ test('a map is made from a table and a query, coloured by value, seen, shared, c
     ],
   )
   assert.deepEqual(view.popup!.cities, ['name', 'people'])
+}
+
+test('a map is made from a table and a query, coloured by value, seen, shared, changed and withdrawn', async (t) => {
+  const { page, user, signInAt, context } = await openConsole(t, {
+    drawsMaps: true,
+    context: { viewport: { width: 1200, height: 900 } },
+    expected: /404|403/,
+  })
+  await user.sql(cities)
+  await signInAt('/maps')
+  await page.getByText('No maps yet.').waitFor()
+  await page.getByRole('link', { name: 'New map' }).click()
+  await addLayers(page)
+  await page.getByRole('button', { name: 'Make map' }).click()
+  await page.getByRole('heading', { name: 'Share' }).waitFor()
+
+  await assertTemplate(user)
   const link = await page.getByRole('region', { name: 'Link' }).innerText()
   const shown = await context.newPage()
   await shown.goto(link)
