@@ -90,7 +90,7 @@ test('a map is made from a table and a query, coloured by value, seen, shared, c
   assert.equal(await page.getByLabel('Radius').inputValue(), '9')
   await page.getByLabel('Who can open it').selectOption('token')
   await page.getByRole('button', { name: 'Save' }).click()
-  await page.getByText('Map saved').waitFor()
+  await page.locator('.toast', { hasText: 'Map saved' }).waitFor()
   assert.equal((await fetch(link)).status, 403)
   const whole = await page.getByRole('region', { name: 'Link' }).innerText()
   assert.equal((await fetch(whole)).status, 200)
