@@ -46,34 +46,6 @@ export function MapFields({ draft, change, isNew }: MapFieldsProps) {
         )}
       </Field>
       <Choices draft={draft} change={change} />
-    </>
-  )
-}
-
-function Choices({ draft, change }: Omit<MapFieldsProps, 'isNew'>) {
-  return (
-    <>
-      <div class="row">
-        <SelectField
-          label="Basemap"
-          value={draft.basemap}
-          choose={(basemap) => change({ basemap })}
-          options={[
-            ['world', 'Countries'],
-            ['none', 'None'],
-            ...(['world', 'none'].includes(draft.basemap) ? [] : [draft.basemap]),
-          ]}
-        />
-        <SelectField
-          label="Who can open it"
-          value={draft.token ? 'token' : 'open'}
-          choose={(who) => change({ token: who === 'open' ? '' : randomId() })}
-          options={[
-            ['open', 'Everyone'],
-            ['token', 'Those who have the whole link'],
-          ]}
-        />
-      </div>
       <label class="row">
         <input
           type="checkbox"
@@ -83,5 +55,31 @@ function Choices({ draft, change }: Omit<MapFieldsProps, 'isNew'>) {
         Legend
       </label>
     </>
+  )
+}
+
+function Choices({ draft, change }: Omit<MapFieldsProps, 'isNew'>) {
+  return (
+    <div class="row">
+      <SelectField
+        label="Basemap"
+        value={draft.basemap}
+        choose={(basemap) => change({ basemap })}
+        options={[
+          ['world', 'Countries'],
+          ['none', 'None'],
+          ...(['world', 'none'].includes(draft.basemap) ? [] : [draft.basemap]),
+        ]}
+      />
+      <SelectField
+        label="Who can open it"
+        value={draft.token ? 'token' : 'open'}
+        choose={(who) => change({ token: who === 'open' ? '' : randomId() })}
+        options={[
+          ['open', 'Everyone'],
+          ['token', 'Those who have the whole link'],
+        ]}
+      />
+    </div>
   )
 }

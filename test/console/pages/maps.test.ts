@@ -17,10 +17,7 @@ async function readMap(user: TestUser, name: string): Promise<NamedMapTemplate &
   return body.template as never
 }
 
-/** Circles of a table, coloured by value, over the shapes of a query. */
-async function makeTwoLayers(page: Page): Promise<void> {
-  await page.getByText('No maps yet.').waitFor()
-  await page.getByRole('link', { name: 'New map' }).click()
+async function addLayers(page: Page): Promise<void> {
   await page.getByLabel('Add a layer from').selectOption('cities')
   await page.getByRole('button', { name: 'Add layer' }).click()
   await eventually(async () => assert.equal((await drawnOf(page, 'cities')).length, 20))
@@ -43,20 +40,9 @@ async function makeTwoLayers(page: Page): Promise<void> {
   await page.getByRole('button', { name: 'Add layer' }).click()
   await page.getByRole('button', { name: 'Move query down' }).click()
   await eventually(async () => assert.ok((await drawnOf(page, 'query')).length >= 6))
-  await page.getByRole('button', { name: 'Make map' }).click()
-  await page.getByRole('heading', { name: 'Share' }).waitFor()
 }
 
-test('a map is made from a table and a query, coloured by value, seen, shared, changed and withdrawn', async (t) => {
-  const { page, user, signInAt, context } = await openConsole(t, {
-    drawsMaps: true,
-    context: { viewport: { width: 1200, height: 900 } },
-    expected: /404|403/,
-  })
-  await user.sql(cities)
-  await signInAt('/maps')
-  await makeTwoLayers(page)
-
+async function assertTemplate(user: TestUser): Promise<void> {
   const { view, layergroup } = await readMap(user, 'cities')
   assert.equal(view.title, 'Cities of <Europe>')
   assert.deepEqual(
@@ -73,6 +59,23 @@ test('a map is made from a table and a query, coloured by value, seen, shared, c
     ],
   )
   assert.deepEqual(view.popup!.cities, ['name', 'people'])
+}
+
+test('a map is made from a table and a query, coloured by value, seen, shared, changed and withdrawn', async (t) => {
+  const { page, user, signInAt, context } = await openConsole(t, {
+    drawsMaps: true,
+    context: { viewport: { width: 1200, height: 900 } },
+    expected: /404|403/,
+  })
+  await user.sql(cities)
+  await signInAt('/maps')
+  await page.getByText('No maps yet.').waitFor()
+  await page.getByRole('link', { name: 'New map' }).click()
+  await addLayers(page)
+  await page.getByRole('button', { name: 'Make map' }).click()
+  await page.getByRole('heading', { name: 'Share' }).waitFor()
+
+  await assertTemplate(user)
   const link = await page.getByRole('region', { name: 'Link' }).innerText()
   const shown = await context.newPage()
   await shown.goto(link)
@@ -87,7 +90,7 @@ test('a map is made from a table and a query, coloured by value, seen, shared, c
   assert.equal(await page.getByLabel('Radius').inputValue(), '9')
   await page.getByLabel('Who can open it').selectOption('token')
   await page.getByRole('button', { name: 'Save' }).click()
-  await page.getByText('Map saved').first().waitFor()
+  await page.locator('.toast', { hasText: 'Map saved' }).waitFor()
   assert.equal((await fetch(link)).status, 403)
   const whole = await page.getByRole('region', { name: 'Link' }).innerText()
   assert.equal((await fetch(whole)).status, 200)
