@@ -126,6 +126,11 @@ test('a style that takes hours or all memory to check is refused, and other requ
         'z'.repeat(9_000),
       ],
     ]),
+    'a search in native code': radius([
+      'index-of',
+      `ab${'a'.repeat(40_000)}`,
+      ['join', ['split', 'a'.repeat(6_000), ''], 'a'.repeat(6_000)],
+    ]),
     'deep nesting': radius(deep(40)),
     'deeper nesting': radius(deep(1_000)),
     'a long expression': radius(['+', ...Array.from({ length: 50_000 }, () => 1)]),
