@@ -4,7 +4,7 @@ import { validateStyleMin } from '@maplibre/maplibre-gl-style-spec'
 import type { MapPageMetadata, StyleDocument } from '../../src/contract/documents.ts'
 import { grantsOf, keysClient } from '../support/keys/keys-client.ts'
 import { circles, makeMap, places, templateOf } from '../support/maps/named-api.ts'
-import { setup, type TestUser } from '../support/service/setup.ts'
+import { eventually, setup, type TestUser } from '../support/service/setup.ts'
 import { askMaps, readTile, type TileCall } from '../support/tiles/tile-api.ts'
 
 const anonymous = { token: '' }
@@ -118,6 +118,17 @@ test('a map with tokens needs one, and its tiles have it', async (t) => {
   const style = await styleOf(user, 'shops', { query: { auth_token: 'a b' } })
   assert.match(tilesOf(style), /\?auth_token=a\+b$/)
   assert.equal((await fetch(tilesOf(style))).status, 200)
+})
+
+test('where the rows are is looked up again after a failure, and forgotten after a revoke', async (t) => {
+  const { user } = await setup(t)
+  await makeMap(user, templateOf('shops', undefined))
+  const bounds = async () => cartageOf(await styleOf(user, 'shops')).bounds
+  assert.equal(await bounds(), undefined, 'there is no table')
+  await user.sql(places)
+  await eventually(async () => assert.equal((await bounds())?.length, 4))
+  await user.sql('alter table places rename to hidden')
+  await eventually(async () => assert.equal(await bounds(), undefined))
 })
 
 test('an unknown map or account is 404, and a deleted map or key closes style and tiles with the next request', async (t) => {

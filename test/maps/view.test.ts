@@ -147,6 +147,36 @@ test('a style that takes hours or all memory to check is refused, and other requ
   await makeMap(user, radius(['*', 2, ['to-number', ['get', 'size']]]) as never)
 })
 
+test('the SQL of a map is parsed once for all who look at it, layer by layer', async (t) => {
+  const { user } = await setup(t)
+  const numbers = Array.from({ length: 2_000 }, (_, at) => at % 10).join()
+  const layers = Array.from({ length: 20 }, (_, at) => ({
+    id: `l${at}`,
+    options: { sql: `select * from places where ${at} in (${numbers})` },
+  }))
+  const view = { popup: { l0: ['name'] }, center: { lng: 0, lat: 0 }, zoom: 1 }
+  const look = async () => {
+    const answers = ['', '.json'].map((ending) => fetch(`${user.base}/map/t${ending}`))
+    for (const answer of await Promise.all(answers)) {
+      assert.equal(answer.status, 200)
+      await answer.text()
+    }
+  }
+  const measured = async (work: () => Promise<unknown>) => {
+    const since = performance.now()
+    const turnMs = await longestTurn(work)
+    return { turnMs, ms: performance.now() - since }
+  }
+  const written = await measured(() => makeMap(user, templateOf('t', view, { layergroup: { layers } })))
+  const first = await measured(look)
+  const next = await measured(async () => {
+    for (let times = 0; times < 5; times++) await look()
+  })
+  t.diagnostic(JSON.stringify({ written, first, next }))
+  for (const { turnMs, ms } of [written, first]) assert.ok(turnMs < ms / 3, `${turnMs} of ${ms} ms`)
+  assert.ok(next.ms < first.ms, `${next.ms} ms for five, ${first.ms} ms for the first`)
+})
+
 /** In milliseconds. */
 async function longestTurn(work: () => Promise<unknown>): Promise<number> {
   const delay = monitorEventLoopDelay({ resolution: 5 })
