@@ -56,6 +56,10 @@ const faults = [
     /icon-image: must not be an address$/,
   ],
   [
+    style(circles({ paint: { 'circle-color': 'red', 'fill-pattern': 'https://evil.example' } })),
+    /fill-pattern: /,
+  ],
+  [
     { basemap: 'https://tiles.example/{z}/{x}/{y}.png' },
     /^view\.basemap: must be world, none or an address that this server allows$/,
   ],
@@ -89,6 +93,25 @@ test('a view is kept as it was sent, with the members of the classic API', async
   await makeMap(user, templateOf('t', view))
   const { body } = await askMaps(user, '/api/v1/map/named/t')
   assert.deepEqual((body.template as { view: unknown }).view, view)
+})
+
+test('a style may compare values of rows with addresses', async (t) => {
+  const { user } = await setup(t)
+  const site = ['match', ['get', 'site'], 'https://a.example', 'red', '//b.example', 'green', 'blue']
+  const filter = ['!=', ['get', 'site'], 'data:none']
+  await makeMap(user, templateOf('t', { style: [circles({ filter, paint: { 'circle-color': site } })] }))
+})
+
+test('a layer of a map with a view does not have the id of a source of the basemap', async (t) => {
+  const { user } = await setup(t)
+  const layers = ['places', 'basemap:source'].map((id) => ({
+    id,
+    options: { sql: 'select * from places' },
+  }))
+  for (const view of [{ style: [circles()] }, { title: 'Places' }]) {
+    const { status, body } = await writeMap(user, templateOf('t', view, { layergroup: { layers } }))
+    assert.deepEqual([status, body.errors], [400, ['layergroup.layers[1].id: must not begin with basemap:']])
+  }
 })
 
 test('a style that takes hours or all memory to check is refused, and other requests do not wait', async (t) => {

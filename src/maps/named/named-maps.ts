@@ -26,7 +26,7 @@ import {
   updateTemplate,
 } from './template-store.ts'
 import { readView, requireBasemap, type View } from './view.ts'
-import { withSourceLayers } from './view-style.ts'
+import { requireOwnIds, withSourceLayers } from './view-style.ts'
 
 type Parts = Readonly<{
   config: Config
@@ -205,7 +205,9 @@ export class NamedMaps {
     if (document.view === undefined || document.view === null) return template
     // A template that only says where to look need not make a map by its defaults.
     const needsLayers = isMembers(document.view) && (document.view.style ?? document.view.popup)
-    const layerIds = needsLayers ? tiledIds(await readMapConfig(renderTemplate(document, {}))) : []
+    const layergroup = renderTemplate(document, {})
+    requireOwnIds(layergroup)
+    const layerIds = needsLayers ? tiledIds(await readMapConfig(layergroup)) : []
     const view = readView(document.view, layerIds)
     requireBasemap(view, this.#parts.config.mapBasemaps)
     if (view.style) await this.#styles.check(account, withSourceLayers(view.style), layerIds)
