@@ -1,6 +1,7 @@
 import './map-page.css'
 import { render } from 'preact'
 import type { StyleDocument } from '../../src/contract/documents.ts'
+import { showTheme } from '../parts/browser/theme.ts'
 import { guardSinks } from '../parts/browser/trusted-types.ts'
 import { ShownMap } from '../result/shown-map/shown-map.tsx'
 
@@ -35,5 +36,6 @@ type Source = Readonly<{ type: string; tiles?: readonly string[]; data?: string 
 const ownAddress = /^https?:.*(\/user\/[^/]+\/api\/v1\/map\/named\/|\/console\/assets\/)/
 
 guardSinks()
+showTheme()
 const app = document.getElementById('map')
 if (app) render(<ShownMap style={readStyle} />, app)

@@ -189,3 +189,16 @@ test('the page draws the map at any address of the service, also at one that is 
     await eventually(async () => assert.ok((await drawnOf(page, 'basemap:land')).length > 0))
   }
 })
+
+test('the page has the theme that was chosen in the console, around the map too', async (t) => {
+  const { page, user, url } = await openConsole(t, { drawsMaps: true, context: { colorScheme: 'light' } })
+  await user.sql(tables)
+  await makeMap(user, templateOf('cities', view, { layergroup }))
+  await page.goto(`${url}/health`)
+  await page.evaluate(() => localStorage.setItem('cartage.theme', 'dark'))
+  await page.goto(pageOf(user, 'cities'))
+  await eventually(async () => assert.deepEqual((await colourAt(page, 6, 41)).slice(0, 3), [16, 22, 29]))
+  const paper = await page.evaluate(() => getComputedStyle(document.body).backgroundColor)
+  const brightness = paper.match(/\d+/g)!.slice(0, 3).map(Number)
+  assert.ok(Math.max(...brightness) < 80, paper)
+})
