@@ -1,6 +1,7 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import type { Readable, Writable } from 'node:stream'
 import { type SandboxedCommand, type SandboxKind, sandboxCommandLine } from './sandbox.ts'
+import { spawnPiped } from './spawn-piped.ts'
 
 /** Why a program was ended: its time, its caller. undefined: it ended itself, or the system ended it. */
 export type StopReason = 'time' | 'caller' | undefined
@@ -33,12 +34,7 @@ export function runConverter(
   signal?: AbortSignal,
 ): RunningConverter {
   const [program, ...args] = sandboxCommandLine(kind, command)
-  const child = spawn(program, args, {
-    cwd: command.directory,
-    env: {},
-    detached: true,
-    stdio: ['pipe', 'pipe', 'pipe'],
-  })
+  const child = spawnPiped(program, args, { cwd: command.directory, env: {}, detached: true })
   const stop = new Stop(child)
   // A program that does not read what it is sent is no error by itself: its end tells.
   child.stdin.on('error', () => undefined)

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { setImmediate } from 'node:timers/promises'
 import { errors } from '../errors.ts'
 import { namesInQuery, type QueryNames } from '../sql/query-names.ts'
 import { lexemes, textOf } from '../sql-text/lexemes.ts'
@@ -49,8 +50,17 @@ export type LayerSource = Readonly<{
   datesAsNumbers: boolean
 }>
 
-/** Reads what a client has sent; throws on the first fault. */
-export function readMapConfig(raw: unknown): MapConfig {
+/** Reads what a client has sent; throws on the first fault. To parse all its SQL may take seconds: others have their turn between. */
+export async function readMapConfig(raw: unknown): Promise<MapConfig> {
+  const reading = readInSteps(raw)
+  for (;;) {
+    const { done, value } = reading.next()
+    if (done) return value
+    await setImmediate()
+  }
+}
+
+function* readInSteps(raw: unknown): Generator<undefined, MapConfig> {
   if (!isMembers(raw)) throw errors.mapInvalid('The map config must be a JSON object')
   requireVersion(raw.version)
   if (!Array.isArray(raw.layers)) throw errors.mapInvalid('Missing layers array from layergroup config')
@@ -58,10 +68,14 @@ export function readMapConfig(raw: unknown): MapConfig {
     throw errors.mapInvalid(`A map must have 1 to ${mostLayers} layers`)
   const analyses = readAnalyses(raw.analyses)
   const types = raw.layers.map((layer: unknown, index) => typeOf(layer, index))
-  const dataviews = readDataviews(raw.dataviews, analyses)
+  const dataviews = yield* readDataviews(raw.dataviews, analyses)
   const filters = readFilters(raw.filters, dataviews)
   const sources = { read: new Map(), analyses, dataviews, filters }
-  const layers = raw.layers.map((layer: unknown, index) => readLayer(layer as Members, index, types, sources))
+  const layers: MapLayer[] = []
+  for (const [index, layer] of raw.layers.entries()) {
+    yield
+    layers.push(readLayer(layer as Members, index, types, sources))
+  }
   if (new Set(layers.map(({ id }) => id)).size < layers.length)
     throw errors.mapInvalid('Two layers have the same id')
   const options = raw.layers.map((layer: unknown) => (layer as { options: Members }).options)
@@ -125,7 +139,10 @@ type Sources = Readonly<{
   filters: readonly ColumnFilter[]
 }>
 
-function readDataviews(raw: unknown, analyses: ReadonlyMap<string, string>): readonly Dataview[] {
+function* readDataviews(
+  raw: unknown,
+  analyses: ReadonlyMap<string, string>,
+): Generator<undefined, readonly Dataview[]> {
   if (raw === undefined || raw === null) return []
   if (!isMembers(raw)) throw errors.dataviewInvalid('"dataviews" must be a valid JSON object')
   const entries = Object.entries(raw)
@@ -133,7 +150,11 @@ function readDataviews(raw: unknown, analyses: ReadonlyMap<string, string>): rea
     throw errors.dataviewInvalid(`A map has at most ${mostDataviews} dataviews`)
   if (!entries.every(([name]) => name.isWellFormed()))
     throw errors.dataviewInvalid('The name of a dataview must be valid Unicode')
-  const sources = new Map([...analyses].map(([id, query]) => [id, readLayerSql(query)]))
+  const sources = new Map<string, LayerSql>()
+  for (const [id, query] of analyses) {
+    yield
+    sources.set(id, readLayerSql(query))
+  }
   return entries.map(([name, dataview]) => readDataview(name, dataview, sources))
 }
 

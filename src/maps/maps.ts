@@ -74,7 +74,7 @@ export class Maps {
   ): Promise<InstantiatedMap> {
     const isPublic = principal.key.type === 'default'
     const text = textOfConfig(withoutCredentials(raw), isPublic ? mostPublicLength : mostLength)
-    const config = readMapConfig(raw)
+    const config = await readMapConfig(raw)
     const layers = await this.#tiles.run(principal, gone, (session) => planMap(session, config))
     const id = mapIdOf(text, revision)
     const aggregated = layers.map(({ isAggregated }) => isAggregated)
@@ -120,7 +120,7 @@ export class Maps {
     const stored = /^[0-9a-f]{32}$/.test(id) ? await findMap(this.#databases.control, account, id) : undefined
     if (!stored) throw errors.mapUnknown(id.slice(0, 100))
     const { config, aggregated, revision } = stored
-    const map = { id, config: readMapConfig(JSON.parse(config)), aggregated, revision }
+    const map = { id, config: await readMapConfig(JSON.parse(config)), aggregated, revision }
     this.#keep(account, map, config.length)
     return map
   }

@@ -4,7 +4,7 @@ import { validateStyleMin } from '@maplibre/maplibre-gl-style-spec'
 import type { MapPageMetadata, StyleDocument } from '../../src/contract/documents.ts'
 import { grantsOf, keysClient } from '../support/keys/keys-client.ts'
 import { circles, makeMap, places, templateOf } from '../support/maps/named-api.ts'
-import { setup, type TestUser } from '../support/service/setup.ts'
+import { eventually, setup, type TestUser } from '../support/service/setup.ts'
 import { askMaps, readTile, type TileCall } from '../support/tiles/tile-api.ts'
 
 const anonymous = { token: '' }
@@ -118,6 +118,39 @@ test('a map with tokens needs one, and its tiles have it', async (t) => {
   const style = await styleOf(user, 'shops', { query: { auth_token: 'a b' } })
   assert.match(tilesOf(style), /\?auth_token=a\+b$/)
   assert.equal((await fetch(tilesOf(style))).status, 200)
+})
+
+test('a map without a view keeps the basemap, whatever the ids of its layers are', async (t) => {
+  const { user } = await setup(t)
+  await user.sql(places)
+  const layers = [{ id: 'basemap:source', options: { sql: 'select * from places' } }]
+  await makeMap(user, templateOf('odd', undefined, { layergroup: { layers } }))
+  const { body } = await askStyle(user, 'odd')
+  const { 'basemap:source': world } = (body as unknown as StyleDocument).sources
+  assert.equal((world as { type: string }).type, 'geojson')
+})
+
+test('where the rows are is looked up again after a failure, and forgotten after a revoke', async (t) => {
+  const { user } = await setup(t)
+  await makeMap(user, templateOf('shops', undefined))
+  const bounds = async () => cartageOf(await styleOf(user, 'shops')).bounds
+  assert.equal(await bounds(), undefined, 'there is no table')
+  await user.sql(places)
+  await eventually(async () => assert.equal((await bounds())?.length, 4))
+  await user.sql('alter table places rename to hidden')
+  await eventually(async () => assert.equal(await bounds(), undefined))
+})
+
+test('viewers are told no faults of the map, and the faults of their own parameters', async (t) => {
+  const { user } = await setup(t)
+  const analyses = [{ id: 'a', type: 'source', params: { query: 'select * from secret_places' } }]
+  const dataviews = { secret_view: { type: 'formula', source: { id: 'a' }, options: { operation: 'spy' } } }
+  const layers = [{ id: 'places', options: { source: { id: 'a' } } }]
+  await makeMap(user, templateOf('shops', undefined, { layergroup: { layers, analyses, dataviews } }))
+  const { status, body } = await askStyle(user, 'shops')
+  assert.deepEqual([status, body.errors], [400, ['This map cannot be drawn']])
+  const theme = await askStyle(user, 'shops', { query: { theme: 'pink' } })
+  assert.deepEqual([theme.status, theme.body.errors], [400, ['theme must be one of light, dark']])
 })
 
 test('an unknown map or account is 404, and a deleted map or key closes style and tiles with the next request', async (t) => {

@@ -56,6 +56,10 @@ const faults = [
     /icon-image: must not be an address$/,
   ],
   [
+    style(circles({ paint: { 'circle-color': 'red', 'fill-pattern': 'https://evil.example' } })),
+    /fill-pattern: /,
+  ],
+  [
     { basemap: 'https://tiles.example/{z}/{x}/{y}.png' },
     /^view\.basemap: must be world, none or an address that this server allows$/,
   ],
@@ -89,6 +93,25 @@ test('a view is kept as it was sent, with the members of the classic API', async
   await makeMap(user, templateOf('t', view))
   const { body } = await askMaps(user, '/api/v1/map/named/t')
   assert.deepEqual((body.template as { view: unknown }).view, view)
+})
+
+test('a style may compare values of rows with addresses', async (t) => {
+  const { user } = await setup(t)
+  const site = ['match', ['get', 'site'], 'https://a.example', 'red', '//b.example', 'green', 'blue']
+  const filter = ['!=', ['get', 'site'], 'data:none']
+  await makeMap(user, templateOf('t', { style: [circles({ filter, paint: { 'circle-color': site } })] }))
+})
+
+test('a layer of a map with a view does not have the id of a source of the basemap', async (t) => {
+  const { user } = await setup(t)
+  const layers = ['places', 'basemap:source'].map((id) => ({
+    id,
+    options: { sql: 'select * from places' },
+  }))
+  for (const view of [{ style: [circles()] }, { title: 'Places' }]) {
+    const { status, body } = await writeMap(user, templateOf('t', view, { layergroup: { layers } }))
+    assert.deepEqual([status, body.errors], [400, ['layergroup.layers[1].id: must not begin with basemap:']])
+  }
 })
 
 test('a style that takes hours or all memory to check is refused, and other requests do not wait', async (t) => {
@@ -126,6 +149,11 @@ test('a style that takes hours or all memory to check is refused, and other requ
         'z'.repeat(9_000),
       ],
     ]),
+    'a search in native code': radius([
+      'index-of',
+      `ab${'a'.repeat(40_000)}`,
+      ['join', ['split', 'a'.repeat(6_000), ''], 'a'.repeat(6_000)],
+    ]),
     'deep nesting': radius(deep(40)),
     'deeper nesting': radius(deep(1_000)),
     'a long expression': radius(['+', ...Array.from({ length: 50_000 }, () => 1)]),
@@ -140,6 +168,36 @@ test('a style that takes hours or all memory to check is refused, and other requ
     assert.ok(turns.at(-1)! < 250, `${what}: the event loop stood still for ${turns.join(', ')} ms`)
   }
   await makeMap(user, radius(['*', 2, ['to-number', ['get', 'size']]]) as never)
+})
+
+test('the SQL of a map is parsed once for all who look at it, layer by layer', async (t) => {
+  const { user } = await setup(t)
+  const numbers = Array.from({ length: 2_000 }, (_, at) => at % 10).join()
+  const layers = Array.from({ length: 20 }, (_, at) => ({
+    id: `l${at}`,
+    options: { sql: `select * from places where ${at} in (${numbers})` },
+  }))
+  const view = { popup: { l0: ['name'] }, center: { lng: 0, lat: 0 }, zoom: 1 }
+  const look = async () => {
+    const answers = ['', '.json'].map((ending) => fetch(`${user.base}/map/t${ending}`))
+    for (const answer of await Promise.all(answers)) {
+      assert.equal(answer.status, 200)
+      await answer.text()
+    }
+  }
+  const measured = async (work: () => Promise<unknown>) => {
+    const since = performance.now()
+    const turnMs = await longestTurn(work)
+    return { turnMs, ms: performance.now() - since }
+  }
+  const written = await measured(() => makeMap(user, templateOf('t', view, { layergroup: { layers } })))
+  const first = await measured(look)
+  const next = await measured(async () => {
+    for (let times = 0; times < 5; times++) await look()
+  })
+  t.diagnostic(JSON.stringify({ written, first, next }))
+  for (const { turnMs, ms } of [written, first]) assert.ok(turnMs < ms / 3, `${turnMs} of ${ms} ms`)
+  assert.ok(next.ms < first.ms, `${next.ms} ms for five, ${first.ms} ms for the first`)
 })
 
 /** In milliseconds. */

@@ -32,7 +32,10 @@ export function respondToViewer(
 }
 
 function forViewers(thrown: Thrown): Thrown {
-  const isOfMap = thrown instanceof AppError && (thrown.code === 'map-invalid' || thrown.code === 'database')
+  if (!(thrown instanceof AppError)) return thrown
+  const { kind, code } = thrown
+  // A bad request is about the parameters of the viewer.
+  const isOfMap = code === 'database' || (kind === 'invalid' && code !== 'bad-request')
   return isOfMap ? errors.mapInvalid('This map cannot be drawn') : thrown
 }
 

@@ -40,7 +40,8 @@ export function styleDocument(shown: ShownMap, options: StyleOptions): StyleDocu
       } satisfies MapPageMetadata,
     },
     ...cameraOf(view, box),
-    sources: { ...basemap.sources, ...sourcesOf(shown, options.url) },
+    // The basemap comes first, and no layer of the map with the same id replaces it.
+    sources: { ...basemap.sources, ...sourcesOf(shown, options.url), ...basemap.sources },
     layers: [...basemap.layers, ...layersOf(view.style, config, options.theme)],
   }
 }

@@ -32,23 +32,35 @@ export class ProgramAnswers {
   ): Promise<void> {
     const holder = { account: principal.account.username, role: principal.account.username }
     const leave = await this.#slots.take(holder, waitMs, () => errors.tooManyCopies(60), client.gone)
-    const program = startProgram(query.format)
-    const ending = new AbortController()
-    const stop = () => {
-      program.kill()
-      ending.abort(errors.clientLeft())
-    }
-    if (client.gone.aborted) stop()
-    client.gone.addEventListener('abort', stop)
-    void program.ended.then(({ isOk }) => isOk || stop())
     try {
-      await writeThrough(program, queries, principal, query, { ...client, gone: ending.signal as AbortLike })
+      await runProgram(queries, principal, query, client)
     } finally {
-      client.gone.removeEventListener('abort', stop)
-      program.kill()
-      await program.ended
       leave()
     }
+  }
+}
+
+async function runProgram(
+  queries: Queries,
+  principal: Principal,
+  query: ProgramQuery,
+  client: ProgramClient,
+): Promise<void> {
+  const program = startProgram(query.format)
+  const ending = new AbortController()
+  const stop = () => {
+    program.kill()
+    ending.abort(errors.clientLeft())
+  }
+  if (client.gone.aborted) stop()
+  client.gone.addEventListener('abort', stop)
+  void program.ended.then(({ isOk }) => isOk || stop())
+  try {
+    await writeThrough(program, queries, principal, query, { ...client, gone: ending.signal as AbortLike })
+  } finally {
+    client.gone.removeEventListener('abort', stop)
+    program.kill()
+    await program.ended
   }
 }
 

@@ -1,6 +1,6 @@
-import { spawn } from 'node:child_process'
 import { text } from 'node:stream/consumers'
 import type { Account } from '../../auth/account.ts'
+import { spawnPiped } from '../../convert/spawn-piped.ts'
 import { errors } from '../../errors.ts'
 import { packageFile } from '../../files/package-file.ts'
 import { Slots } from '../../postgres/pools/slots.ts'
@@ -27,31 +27,40 @@ const waitMs = 10_000
 
 /** Empty: there is none. */
 async function firstFault(style: string): Promise<string> {
-  const child = spawn(process.execPath, ['--max-old-space-size=128', programFile()], {
-    env: {},
-    stdio: ['pipe', 'pipe', 'pipe'],
-  })
+  const child = spawnPiped(process.execPath, ['--max-old-space-size=128', programFile()], { env: {} })
   const ended = new Promise<number | null>((resolve, reject) => {
     child.once('error', reject)
     child.once('close', resolve)
   })
   // Its end tells.
   child.stdin.on('error', () => undefined)
-  const late = setTimeout(() => child.kill('SIGKILL'), longestMs)
+  const kill = () => child.kill('SIGKILL')
+  const timers = [setTimeout(kill, startMs)]
+  let hasBegun = false
+  child.stdout.once('data', () => {
+    hasBegun = true
+    clearTimeout(timers[0])
+    timers.push(setTimeout(kill, checkMs))
+  })
   try {
     child.stdin.end(style)
-    const [fault, words, code] = await Promise.all([text(child.stdout), text(child.stderr), ended])
-    if (code === 0) return fault
+    const [written, words, code] = await Promise.all([text(child.stdout), text(child.stderr), ended])
+    if (code === 0) return written.slice(begun.length)
     if (/out of memory|allocation failed/i.test(words)) return 'layers: an expression takes too much memory'
+    if (child.killed && hasBegun) return 'layers: an expression takes too long'
     if (child.killed) throw errors.stylesBusy(5)
     throw new Error(`the check of a style ended with ${code}: ${words.slice(0, 1_000)}`)
   } finally {
-    clearTimeout(late)
+    for (const timer of timers) clearTimeout(timer)
   }
 }
 
-/** With the start of the process on a busy machine; its work has a limit of its own. */
-const longestMs = 20_000
+/** What the program writes when it begins to check. */
+const begun = '.'
+/** Of the process, on a busy machine. */
+const startMs = 20_000
+/** A little more than the limit that the program has for itself. */
+const checkMs = 2_500
 
 const programFile = () =>
   import.meta.dirname.includes('/src/maps/')

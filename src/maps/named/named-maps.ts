@@ -26,7 +26,7 @@ import {
   updateTemplate,
 } from './template-store.ts'
 import { readView, requireBasemap, type View } from './view.ts'
-import { withSourceLayers } from './view-style.ts'
+import { requireOwnIds, withSourceLayers } from './view-style.ts'
 
 type Parts = Readonly<{
   config: Config
@@ -60,8 +60,10 @@ export type ShownMap = Readonly<{
 export class NamedMaps {
   readonly #parts: Parts
   readonly #styles = new StyleChecks()
+  /** What was read of a template, by its revision: faults too. */
+  readonly #read = new LRUCache<string, Promise<ReadTemplate>>({ max: 1_000, maxSize: knownCharacters })
   /** By revision. */
-  readonly #bounds = new LRUCache<string, Promise<Bounds | null>>({ max: 1_000, ttl: 60_000 })
+  readonly #bounds = new LRUCache<string, Promise<Bounds | null>>({ max: 1_000, ttl: boundsMs })
 
   constructor(parts: Parts) {
     this.#parts = parts
@@ -120,8 +122,12 @@ export class NamedMaps {
   /** How it is shown. Throws unless one of the tokens opens it. */
   async view(account: Account, name: string, tokens: readonly string[]): Promise<Omit<ShownMap, 'bounds'>> {
     const template = await this.open(account, name, tokens)
-    const config = readMapConfig(renderTemplate(template.document, {}))
-    return { template, config, view: readView(template.document.view, tiledIds(config)) }
+    const { revision, template: text } = template.stored
+    const known = this.#read.get(revision)
+    if (known) return { template, ...(await known) }
+    const read = readShown(template.document)
+    this.#read.set(revision, read, { size: text.length + 1_000 })
+    return { template, ...(await read) }
   }
 
   /** The same with where its rows are. */
@@ -131,7 +137,7 @@ export class NamedMaps {
     return { ...shown, bounds: isPlaced ? null : await this.#boundsOf(shown.template) }
   }
 
-  /** Known for a minute: opening a page must not read all its rows each time. */
+  /** Known for some seconds: opening a page must not read all its rows each time. */
   #boundsOf(template: OpenTemplate): Promise<Bounds | null> {
     const { revision } = template.stored
     const known = this.#bounds.get(revision)
@@ -141,7 +147,10 @@ export class NamedMaps {
     const bounds = this.instantiate(template, {}, gone)
       .then((map) => boundsOfMap(this.#parts.tiles, template.principal, map, gone))
       // Its tiles tell what is wrong.
-      .catch(() => null)
+      .catch(() => {
+        this.#bounds.set(revision, Promise.resolve(null), { ttl: failedMs })
+        return null
+      })
     this.#bounds.set(revision, bounds)
     return bounds
   }
@@ -196,7 +205,9 @@ export class NamedMaps {
     if (document.view === undefined || document.view === null) return template
     // A template that only says where to look need not make a map by its defaults.
     const needsLayers = isMembers(document.view) && (document.view.style ?? document.view.popup)
-    const layerIds = needsLayers ? tiledIds(readMapConfig(renderTemplate(document, {}))) : []
+    const layergroup = renderTemplate(document, {})
+    requireOwnIds(layergroup)
+    const layerIds = needsLayers ? tiledIds(await readMapConfig(layergroup)) : []
     const view = readView(document.view, layerIds)
     requireBasemap(view, this.#parts.config.mapBasemaps)
     if (view.style) await this.#styles.check(account, withSourceLayers(view.style), layerIds)
@@ -221,6 +232,19 @@ export class NamedMaps {
     return this.#parts.databases.control
   }
 }
+
+type ReadTemplate = Pick<ShownMap, 'config' | 'view'>
+
+async function readShown(document: Members): Promise<ReadTemplate> {
+  const config = await readMapConfig(renderTemplate(document, {}))
+  return { config, view: readView(document.view, tiledIds(config)) }
+}
+
+/** Of all templates together: what was read of one takes many times as much. */
+const knownCharacters = 4 * 1024 ** 2
+/** So long a page may show where rows were that the key can no longer read. */
+const boundsMs = 5_000
+const failedMs = 1_000
 
 const tiledIds = ({ layers }: MapConfig) => layers.filter(({ source }) => source).map(({ id }) => id)
 

@@ -4,9 +4,18 @@ import { isMembers, type Members } from '../members.ts'
 /** The ids of what the basemap draws begin so. */
 export const basemapPrefix = 'basemap:'
 
+/** Throws if a layer of the map has the id of a source of the basemap. */
+export function requireOwnIds(layergroup: unknown): void {
+  const layers = isMembers(layergroup) && Array.isArray(layergroup.layers) ? layergroup.layers : []
+  const at = layers.findIndex(
+    (layer) => isMembers(layer) && typeof layer.id === 'string' && layer.id.startsWith(basemapPrefix),
+  )
+  if (at >= 0) throw fault(`layergroup.layers[${at}].id`, `must not begin with ${basemapPrefix}`)
+}
+
 /**
- * Reads the layers of a MapLibre style. Checks what MapLibre does not: that they use the layers of this map alone, and that no text is
- * an address. Throws on the first fault, with its place.
+ * Reads the layers of a MapLibre style. Checks what MapLibre does not: that they use the layers of this map alone, and that no image or
+ * font is an address. Throws on the first fault, with its place.
  */
 export function readStyle(raw: unknown, layerIds: readonly string[]): readonly Members[] | undefined {
   if (raw === undefined || raw === null) return undefined
@@ -42,7 +51,7 @@ function readStyleLayer(layer: unknown, place: string, layerIds: readonly string
     )
   if (sourceLayer !== undefined && sourceLayer !== source)
     throw fault(`${place}.source-layer`, 'must be the same as source')
-  requireNoAddress(layer, place, 0)
+  requireNoAddress(layer, { place, depth: 0, isNamed: false })
   return layer
 }
 
@@ -51,15 +60,30 @@ const members: ReadonlySet<string> = new Set([
   ...['id', 'type', 'source', 'source-layer', 'minzoom', 'maxzoom', 'filter', 'layout', 'paint', 'metadata'],
 ])
 
-function requireNoAddress(value: unknown, place: string, depth: number): void {
+type Place = Readonly<{
+  place: string
+  depth: number
+  /** It is the name of an image or font, or read by programs that we do not know. Other texts are values of rows. */
+  isNamed: boolean
+}>
+
+function requireNoAddress(value: unknown, { place, depth, isNamed }: Place): void {
   if (depth > deepest) throw fault(place.slice(0, 60), `is nested deeper than ${deepest} levels`)
-  if (typeof value === 'string' && address.test(value)) throw fault(place, 'must not be an address')
+  if (isNamed && typeof value === 'string' && address.test(value))
+    throw fault(place, 'must not be an address')
   if (Array.isArray(value))
-    for (const [at, each] of value.entries()) requireNoAddress(each, `${place}[${at}]`, depth + 1)
+    for (const [at, each] of value.entries())
+      requireNoAddress(each, { place: `${place}[${at}]`, depth: depth + 1, isNamed })
   else if (isMembers(value))
-    for (const [name, each] of Object.entries(value)) requireNoAddress(each, `${place}.${name}`, depth + 1)
+    for (const [name, each] of Object.entries(value))
+      requireNoAddress(each, {
+        place: `${place}.${name}`,
+        depth: depth + 1,
+        isNamed: isNamed || naming.test(name),
+      })
 }
 
+const naming = /^(?:metadata|source|icon-image|text-font|.+-pattern)$/
 const address = /^\s*(?:(?:[a-z][a-z\d+.-]*:)?\/\/|(?:javascript|data|blob|file|vbscript):)/i
 
 const fault = (place: string, text: string) => errors.mapInvalid(`${place.slice(0, 200)}: ${text}`)

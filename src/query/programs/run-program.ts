@@ -1,5 +1,5 @@
-import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import type { Readable, Writable } from 'node:stream'
+import { type PipedChild, spawnPiped } from '../../convert/spawn-piped.ts'
 import { packageFile } from '../../files/package-file.ts'
 
 /** Formats that a program of ours writes, from Arrow, GeoJSON and JSON. */
@@ -23,10 +23,7 @@ export type ProgramEnd = Readonly<{ isOk: boolean; unfit: string | undefined; st
  * and its memory is not that of the service. It ends with its stdin.
  */
 export function startProgram(format: ProgramFormat): FileProgram {
-  const child = spawn(process.execPath, ['--max-old-space-size=1024', programFile(format)], {
-    env: {},
-    stdio: ['pipe', 'pipe', 'pipe'],
-  })
+  const child = spawnPiped(process.execPath, ['--max-old-space-size=1024', programFile(format)], { env: {} })
   // Its end tells.
   child.stdin.on('error', () => undefined)
   return { stdin: child.stdin, stdout: child.stdout, ended: endOf(child), kill: () => child.kill('SIGKILL') }
@@ -37,7 +34,7 @@ const programFile = (format: ProgramFormat) =>
     ? packageFile(`src/query/programs/write-${format}.mjs`)
     : packageFile(`dist/query/programs/write-${format}.js`)
 
-function endOf(child: ChildProcessByStdio<Writable, Readable, Readable>): Promise<ProgramEnd> {
+function endOf(child: PipedChild): Promise<ProgramEnd> {
   let stderr = ''
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     stderr = (stderr + text).slice(0, maxStderr)

@@ -177,3 +177,28 @@ test('a map page that is open beside the console never has its token, and stays 
   await beside.getByLabel('API key').waitFor()
   assert.equal(await shown.evaluate(() => document.body.getAttribute('data-stays')), 'yes')
 })
+
+test('the page draws the map at any address of the service, also at one that is not the public one', async (t) => {
+  const config = { publicUrl: 'https://maps.example' }
+  const { page, user } = await openConsole(t, { drawsMaps: true, setup: { config } })
+  await user.sql(tables)
+  await makeMap(user, templateOf('cities', view, { layergroup }))
+  for (const address of [pageOf(user, 'cities'), pageOf(user, 'cities').replace('/user/', '/u/')]) {
+    await page.goto(address)
+    await eventually(async () => assert.equal((await drawnOf(page, 'dots')).length, 2))
+    await eventually(async () => assert.ok((await drawnOf(page, 'basemap:land')).length > 0))
+  }
+})
+
+test('the page has the theme that was chosen in the console, around the map too', async (t) => {
+  const { page, user, url } = await openConsole(t, { drawsMaps: true, context: { colorScheme: 'light' } })
+  await user.sql(tables)
+  await makeMap(user, templateOf('cities', view, { layergroup }))
+  await page.goto(`${url}/health`)
+  await page.evaluate(() => localStorage.setItem('cartage.theme', 'dark'))
+  await page.goto(pageOf(user, 'cities'))
+  await eventually(async () => assert.deepEqual((await colourAt(page, 6, 41)).slice(0, 3), [16, 22, 29]))
+  const paper = await page.evaluate(() => getComputedStyle(document.body).backgroundColor)
+  const brightness = paper.match(/\d+/g)!.slice(0, 3).map(Number)
+  assert.ok(Math.max(...brightness) < 80, paper)
+})

@@ -1,0 +1,19 @@
+import { type ChildProcessByStdio, type SpawnOptions, spawn } from 'node:child_process'
+import type { Readable, Writable } from 'node:stream'
+
+export type PipedChild = ChildProcessByStdio<Writable, Readable, Readable>
+
+/**
+ * Starts a program with pipes for its input, output and errors. Throws if no descriptor is left for them: Node makes a child
+ * without pipes then, and its 'error' event would end this process. Other faults are told by that event.
+ */
+export function spawnPiped(
+  program: string,
+  args: readonly string[],
+  options: Pick<SpawnOptions, 'cwd' | 'detached' | 'env'>,
+): PipedChild {
+  const child = spawn(program, args, { ...options, stdio: ['pipe', 'pipe', 'pipe'] })
+  if ((child.stdin as Writable | undefined) !== undefined) return child
+  child.once('error', () => undefined)
+  throw new Error(`${program} cannot be started: too many open files`)
+}
