@@ -82,26 +82,28 @@ function MapEditor({ initial, isNew, table, runsAs }: EditorProps) {
     })
   return (
     <div class="map-editor">
-      <form
-        class="map-editor-side stack"
-        noValidate
-        onSubmit={(event) => {
-          event.preventDefault()
-          void save()
-        }}
-      >
-        <MapHead title={isNew ? 'New map' : initial.name} />
-        <MapFields draft={draft} change={change} isNew={isNew} />
-        <Layers draft={draft} setDraft={setDraft} table={table} />
-        {error !== undefined && <ErrorNotice error={error} />}
-        <div class="row">
-          <button type="submit" class="primary" disabled={!isReady || isBusy || !isChanged}>
-            {isNew ? 'Make map' : 'Save'}
-          </button>
-          {!isNew && isChanged && <span class="muted">Not saved yet</span>}
-        </div>
+      <div class="map-editor-side stack">
+        <form
+          class="stack"
+          noValidate
+          onSubmit={(event) => {
+            event.preventDefault()
+            void save()
+          }}
+        >
+          <MapHead title={isNew ? 'New map' : initial.name} />
+          <MapFields draft={draft} change={change} isNew={isNew} />
+          <Layers draft={draft} setDraft={setDraft} table={table} />
+          {error !== undefined && <ErrorNotice error={error} />}
+          <div class="row">
+            <button type="submit" class="primary" disabled={!isReady || isBusy || !isChanged}>
+              {isNew ? 'Make map' : 'Save'}
+            </button>
+            {!isNew && isChanged && <span class="muted">Not saved yet</span>}
+          </div>
+        </form>
         {!isNew && <SharePanel name={saved.name} token={saved.token} runsAs={runsAs} />}
-      </form>
+      </div>
       <Preview draft={draft} moved={(bounds) => change({ bounds })} />
     </div>
   )

@@ -95,6 +95,7 @@ test('a map is made from a table and a query, coloured by value, seen, shared, c
   const whole = await page.getByRole('region', { name: 'Link' }).innerText()
   assert.equal((await fetch(whole)).status, 200)
   await page.getByRole('button', { name: 'Withdraw' }).click()
+  await page.getByLabel('Type cities to confirm').fill('cities')
   await page.getByRole('dialog').getByRole('button', { name: 'Withdraw' }).click()
   await page.getByText('No maps yet.').waitFor()
   assert.equal((await fetch(whole)).status, 404)
