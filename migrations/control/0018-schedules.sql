@@ -74,6 +74,13 @@ begin
       reason := format('It failed %s times in a row. The last error: %s', changed.failures, coalesce(run.failed_reason, 'unknown'));
       update cartage.schedules s set next_due_at = null, disabled_reason = left(reason, 2000), updated_at = clock_timestamp()
       where s.user_id = run.user_id and s.name = run.name;
+      insert into cartage.webhook_deliveries (user_id, webhook_id, type, body)
+      select w.user_id, w.id, 'schedule.disabled', json_build_object(
+        'type', 'schedule.disabled',
+        'timestamp', to_char(clock_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
+        'data', json_build_object('schedule', run.name, 'user', u.username, 'reason', left(reason, 2000)))
+      from cartage.webhooks w join cartage.users u on u.id = w.user_id
+      where w.user_id = run.user_id and w.job_id is null and w.is_enabled and 'schedule.disabled' = any (w.events);
       user_id := run.user_id;
       name := run.name;
       return next;

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { deleteUser } from '../../src/accounts/delete-user.ts'
 import type {
   FullJobDocument,
   JobList,
@@ -11,6 +12,7 @@ import { recordOutcomes } from '../../src/schedules/schedule-store.ts'
 import { fullJobApi } from '../support/jobs/full-job-api.ts'
 import type { Refusal } from '../support/jobs/job-api.ts'
 import { eventually, type Setup, setup, type TestUser } from '../support/service/setup.ts'
+import { ask, openReceiver } from '../support/webhooks/receiver.ts'
 
 function scheduleApi(user: TestUser) {
   const jobs = fullJobApi(user)
@@ -271,10 +273,13 @@ test('a schedule that is paused and resumed makes no due time twice', async (t) 
   assert.ok(Date.parse(resumed.next_run_at!) > rows[0].due_at.getTime(), JSON.stringify(resumed))
 })
 
-test('a schedule that failed ten times in a row is disabled with the reason; runs on request do not count', async (t) => {
-  const bundle = await setup(t, { worker: true })
+test('a schedule that failed ten times in a row is disabled with the reason, and told; runs on request do not count', async (t) => {
+  const receiver = await openReceiver()
+  const bundle = await setup(t, { worker: true, config: { webhooks: [receiver.host] } })
   const { user } = bundle
   const api = scheduleApi(user)
+  const hook = receiver.address()
+  await ask(user, 'POST', 'webhooks', { url: hook.url, on: ['schedule.disabled'] })
   await api.make({ ...minutely, query: 'select 1/0' })
   const manual = await api.runNow('each')
   await api.jobs.ended(manual.job_id)
@@ -289,6 +294,11 @@ test('a schedule that failed ten times in a row is disabled with the reason; run
   }, 60_000)
   assert.equal(disabled.runs_failed, 11)
   assert.match(disabled.disabled_reason!, /failed 10 times in a row.*division by zero/)
+  const [told] = await hook.atLeast(1)
+  assert.deepEqual(
+    [told!.body.type, told!.body.data],
+    ['schedule.disabled', { schedule: 'each', user: user.username, reason: disabled.disabled_reason }],
+  )
   const enabled = await api.put('each', { ...minutely, enabled: true })
   assert.deepEqual([enabled.enabled, 'disabled_reason' in enabled], [true, false])
 })
@@ -311,4 +321,6 @@ test('a regenerated master key changes nothing, and the account takes its schedu
       )
     ).rows[0]
   assert.deepEqual(await count(), { schedules: 1, jobs: 1 })
+  await deleteUser(service.services.installation, user.username)
+  assert.deepEqual(await count(), { schedules: 0, jobs: 0 })
 })
