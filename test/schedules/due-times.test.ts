@@ -1,83 +1,51 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { checkCron, dueAfter } from '../../src/schedules/due-times.ts'
+import { dueTimes } from '../../src/schedules/due-times.ts'
+import { planRuns } from '../../src/schedules/plan-runs.ts'
 
-const timezone = 'Europe/Berlin'
-
-/** The due times of a day in UTC. */
-function dueOn(day: string, cron: string): readonly string[] {
-  const times: string[] = []
-  // The day of Berlin begins an hour or two before.
-  let time = new Date(Date.parse(`${day}T00:00:00Z`) - 7_200_001)
-  for (;;) {
-    time = dueAfter({ cron, timezone }, time)!
-    const text = time.toISOString()
-    if (text.slice(0, 10) > day || times.length > 100) return times
-    if (text.startsWith(day)) times.push(text.slice(11, 16))
-  }
+/** The due times after a moment, as ISO times without seconds. */
+async function timesAfter(cron: string, timezone: string, after: string, count: number): Promise<string[]> {
+  const { due } = await dueTimes(
+    { cron, timezone },
+    new Date(after),
+    new Date('2027-12-31T00:00Z'),
+    count + 1,
+  )
+  return due.slice(1).map((time) => time.toISOString().slice(0, 16))
 }
 
-test('a rule with one minute and one hour is due once on the days when the clock is changed', () => {
-  // At 01:00 UTC the clock goes from 02:00 to 03:00, and from 03:00 to 02:00.
-  assert.deepEqual(dueOn('2026-03-29', '30 2 * * *'), ['01:00'])
-  assert.deepEqual(dueOn('2026-10-25', '30 2 * * *'), ['00:30'])
-})
-
-test('a rule with a list, a range or a step is not due in the hour that is left out, and is due in both that are one', () => {
-  for (const [cron, spring, autumn] of [
-    ['15,45 2 * * *', [], ['00:15', '00:45', '01:15', '01:45']],
-    ['*/20 2 * * *', [], ['00:00', '00:20', '00:40', '01:00', '01:20', '01:40']],
-    ['30 2-3 * * *', ['01:30'], ['00:30', '01:30', '02:30']],
-    ['30 2,14 * * *', ['12:30'], ['00:30', '01:30', '13:30']],
-  ] as const) {
-    assert.deepEqual(dueOn('2026-03-29', cron), spring, cron)
-    assert.deepEqual(dueOn('2026-10-25', cron), autumn, cron)
-  }
-  assert.equal(dueOn('2026-03-29', '30 * * * *').length, 24)
-  assert.equal(dueOn('2026-10-25', '30 * * * *').length, 24)
-})
-
-test('only five fields of cron, or a listed word, make a rule', () => {
-  for (const cron of [
-    '@daily',
-    '@Hourly',
-    '*/5 0-6,22 1,15 jan-MAR,12 sun,Mon-5',
-    '0 0 31 2 1',
-    '0 0 29 feb *',
+test('in the night when the clock is set forward, a time that does not exist is due right after the gap', async () => {
+  assert.deepEqual(await timesAfter('30 2 * * *', 'Europe/Berlin', '2026-03-28T12:00Z', 2), [
+    '2026-03-29T01:00',
+    '2026-03-30T00:30',
   ])
-    checkCron({ cron, timezone })
-  for (const cron of [
-    ...['2030-01-01T00:00:00', '0 0 L * *', '0 0 15W * *', '0 0 * * 1#2', '0 0 * * 5L', '0 0 ? * *'],
-    ...['0 0 1 * +1', '@reboot', '@daily @daily', '0 0 * 1-99999999999 *', '0 0 * * jan', '0 0 mon * *'],
-    `${'1,'.repeat(60)}1 * * * *`,
+  const hourly = await timesAfter('30 * * * *', 'Europe/Berlin', '2026-03-28T23:40Z', 3)
+  assert.deepEqual(hourly, ['2026-03-29T00:30', '2026-03-29T01:30', '2026-03-29T02:30'])
+})
+
+test('in the night when the clock is set back, a time that comes twice is due once, and every hour twice', async () => {
+  assert.deepEqual(await timesAfter('30 2 * * *', 'Europe/Berlin', '2026-10-24T12:00Z', 2), [
+    '2026-10-25T00:30',
+    '2026-10-26T01:30',
   ])
-    assert.throws(() => checkCron({ cron, timezone }), { code: 'schedule-invalid' }, cron)
+  const hourly = await timesAfter('30 * * * *', 'Europe/Berlin', '2026-10-24T23:40Z', 3)
+  assert.deepEqual(hourly, ['2026-10-25T00:30', '2026-10-25T01:30', '2026-10-25T02:30'])
 })
 
-test('a rule that is never due, or made to be slow, is refused within 50 ms', () => {
-  checkCron({ cron: '@daily', timezone })
-  const nearest = Array.from({ length: 31 }, (_, day) => `${day + 1}W`).join()
-  for (const cron of [
-    ...['0 0 31 2 *', '* * 30-31 feb *', '0 0 31 2,4,jun,9,11 *', '0 0 31 4-6/2 *', '0 0 31 2/2 *'],
-    `0 0 ${nearest} * +0`,
-  ]) {
-    const startedAt = performance.now()
-    assert.throws(() => checkCron({ cron, timezone }), { code: 'schedule-invalid' }, cron)
-    const tookMs = performance.now() - startedAt
-    assert.ok(tookMs < 50, `${cron}: ${tookMs}`)
-  }
+test('words such as @daily mean midnight of the time zone', async () => {
+  assert.deepEqual(await timesAfter('@daily', 'America/New_York', '2026-01-01T00:00Z', 1), [
+    '2026-01-01T05:00',
+  ])
 })
 
-test('the parser sees one spelling of a time zone, and no offset is a time zone', (t) => {
-  const made: unknown[] = []
-  const { DateTimeFormat } = Intl
-  t.mock.method(Intl, 'DateTimeFormat', function (this: unknown, locale: string, options: object) {
-    if ('hour' in options) made.push(options)
-    return new DateTimeFormat(locale, options)
-  })
-  for (const spelling of ['asia/tokyo', 'ASIA/TOKYO', 'Asia/tokyo'])
-    checkCron({ cron: '@daily', timezone: spelling })
-  assert.equal(made.length, 1)
-  for (const offset of ['+02:00', '-03:30', '+0200'])
-    assert.throws(() => checkCron({ cron: '@daily', timezone: offset }), /timezone must be a name/)
+test('what is late by more than a minute was missed; catch_up last makes up for one of them', () => {
+  const now = new Date('2026-01-31T10:00:30Z')
+  const due = [9, 8, 2, 0].map((minutes) => new Date(Date.parse('2026-01-31T10:00:00Z') - minutes * 60_000))
+  const plan = (catchUp: 'none' | 'last', times: readonly Date[], isOpen = false) =>
+    planRuns({ overlap: 'skip', catchUp }, times, now, isOpen, true).map(({ skipped }) => skipped)
+  assert.deepEqual(plan('none', due), ['missed', 'missed', 'missed', null])
+  assert.deepEqual(plan('last', due), ['missed', 'missed', 'missed', null])
+  assert.deepEqual(plan('none', due.slice(0, 3)), ['missed', 'missed', 'missed'])
+  assert.deepEqual(plan('last', due.slice(0, 3)), ['missed', 'missed', null])
+  assert.deepEqual(plan('none', due.slice(3), true), ['overlap'])
 })
