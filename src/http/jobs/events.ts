@@ -122,7 +122,7 @@ class EventStream {
     this.#ticks += 1
     if ((this.#isBlocked || this.#isEnding) && performance.now() - this.#blockedSince > longestBlockMs)
       this.#socket?.destroy()
-    // A response that waits for an earlier one on its connection is not told that the connection was closed.
+    // The client may have gone before the stream began.
     if (this.#socket?.destroyed) this.#release()
     if (this.#isEnding || !this.#response) return
     if (!this.#caller.isCurrent()) await this.#caller.confirm().catch(() => this.#end())
