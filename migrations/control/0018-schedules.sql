@@ -10,7 +10,7 @@ create table cartage.schedules (
   definition      json not null,
   overlap         text not null check (overlap in ('skip', 'queue')),
   catch_up        text not null check (catch_up in ('none', 'last')),
-  -- The first due time without a row in schedule_runs; null: it is disabled. It only grows, whatever the clock does.
+  -- The first due time without a row in schedule_runs; null: it is disabled. It only grows, whatever the clock does, unless the rule is changed.
   next_due_at     timestamptz,
   disabled_reason text,
   runs_ok         integer not null default 0,
