@@ -259,8 +259,8 @@ export const errors = {
       'conflict',
       `You are over the limits: an account has at most ${most} schedules`,
     ),
-  tooManyFollowers: (most: number) =>
-    raise('too-many-followers', 'limited', `You are over the limits: ${most} requests follow jobs`, {
+  tooManyFollowers: (what: string) =>
+    raise('too-many-followers', 'limited', `You are over the limits: ${what}`, {
       context: 'limit',
       detail: 'followers',
       retryAfterSeconds: 5,

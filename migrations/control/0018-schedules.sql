@@ -10,7 +10,7 @@ create table cartage.schedules (
   definition      json not null,
   overlap         text not null check (overlap in ('skip', 'queue')),
   catch_up        text not null check (catch_up in ('none', 'last')),
-  -- The first due time without a row in schedule_runs; null: it is disabled. It only grows, whatever the clock does.
+  -- The first due time without a row in schedule_runs; null: it is disabled. It only grows, whatever the clock does, unless the rule is changed.
   next_due_at     timestamptz,
   disabled_reason text,
   runs_ok         integer not null default 0,
@@ -38,6 +38,7 @@ create table cartage.schedule_runs (
   check ((job_id is null) <> (skipped is null))
 );
 create index schedule_runs_open on cartage.schedule_runs (user_id, name) where job_id is not null and outcome is null;
+create index schedule_runs_due on cartage.schedule_runs (due_at);
 
 -- The jobs of a schedule, newest first.
 create index jobs_scheduled on cartage.jobs (user_id, (definition ->> 'schedule'), created_at, id)
@@ -55,9 +56,11 @@ begin
   for run in
     select r.user_id, r.name, r.due_at, r.is_manual, j.status, j.progress ->> 'failedReason' as failed_reason
     from cartage.schedule_runs r
+    join cartage.schedules s on s.user_id = r.user_id and s.name = r.name
     left join cartage.jobs j on j.user_id = r.user_id and j.id = r.job_id
     where r.job_id is not null and r.outcome is null and (j.id is null or j.finished_at is not null)
-    order by r.user_id, r.name, r.due_at limit 500 for update of r skip locked
+    -- Who deletes a schedule locks it before its runs.
+    order by r.user_id, r.name, r.due_at limit 500 for update of s, r skip locked
   loop
     update cartage.schedule_runs r set outcome = coalesce(run.status, 'unknown')
     where r.user_id = run.user_id and r.name = run.name and r.due_at = run.due_at and r.is_manual = run.is_manual;

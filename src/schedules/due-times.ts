@@ -6,14 +6,65 @@ export type CronRule = Readonly<{ cron: string; timezone: string }>
 
 /** Refuses a rule that is wrong, or that is never due. */
 export function checkCron(rule: CronRule): void {
-  try {
-    new Intl.DateTimeFormat('en', { timeZone: rule.timezone })
-  } catch {
-    throw errors.scheduleInvalid(`timezone must be a name such as Europe/Paris, not ${rule.timezone}`)
-  }
-  if (dueAfter(rule, new Date()) === undefined)
+  checkZone(rule.timezone)
+  if (!words.test(rule.cron)) checkFields(rule.cron.split(/\s+/))
+  clockOf(rule)
+  if (isNeverDue(rule.cron.toLowerCase().split(/\s+/)) || dueAfter(rule, new Date()) === undefined)
     throw errors.scheduleInvalid(`cron is never due: ${rule.cron}`)
 }
+
+function checkZone(timezone: string): void {
+  try {
+    // Some versions of Intl take offsets too.
+    if (/^[A-Za-z]/.test(timezone) && zoneOf(timezone)) return
+  } catch {}
+  throw errors.scheduleInvalid(`timezone must be a name such as Europe/Paris, not ${timezone}`)
+}
+
+/** The parser takes more: dates, and L, W, #, ? and +. Some of these take it seconds. */
+function checkFields(fields: readonly string[]): void {
+  const isRight = (field: string, place: number) =>
+    kinds[place]!.test(field) && field.split(',').length <= mostItems
+  if (fields.length === kinds.length && fields.every(isRight)) return
+  throw errors.scheduleInvalid(
+    `cron must have five fields of numbers, names of months and weekdays, and * , - / (up to ${mostItems} items in each), or be one of @hourly, @daily, @weekly, @monthly, @yearly`,
+  )
+}
+
+const words = /^@(hourly|daily|weekly|monthly|yearly)$/i
+const months = 'jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec'
+const weekdays = 'sun|mon|tue|wed|thu|fri|sat'
+const numbers = /^[\d*,/-]+$/
+const kinds = [
+  numbers,
+  numbers,
+  numbers,
+  new RegExp(`^([\\d*,/-]|${months})+$`, 'i'),
+  new RegExp(`^([\\d*,/-]|${weekdays})+$`, 'i'),
+]
+const mostItems = 60
+
+/** True if no month of the rule has its first day: the parser would look through 8,000 years. */
+function isNeverDue([, , day, month, weekday]: readonly string[]): boolean {
+  if (day === undefined || month === undefined || weekday !== '*') return false
+  const firstDay = Math.min(
+    ...day.split(',').map((item) => (item.startsWith('*') ? 1 : Number.parseInt(item, 10))),
+  )
+  const numbered = month.replace(new RegExp(months, 'g'), (name) =>
+    String(months.split('|').indexOf(name) + 1),
+  )
+  return numbered.split(',').every((item) => monthsOf(item).every((each) => firstDay > daysIn(each)))
+}
+
+function monthsOf(item: string): readonly number[] {
+  const [range = '', step = '1'] = item.split('/')
+  const [first = 1, last = first] = range === '*' ? [1, 12] : range.split('-').map(Number)
+  const all = Array.from({ length: last - first + 1 }, (_, place) => first + place)
+  return all.filter((_, place) => place % Number(step) === 0)
+}
+
+/** In a leap year. */
+const daysIn = (month: number) => new Date(Date.UTC(2000, month, 0)).getUTCDate()
 
 /** The first due time after another one; undefined: there is none. */
 export function dueAfter(rule: CronRule, time: Date): Date | undefined {
@@ -22,11 +73,16 @@ export function dueAfter(rule: CronRule, time: Date): Date | undefined {
 
 function clockOf({ cron, timezone }: CronRule): Cron {
   try {
-    return new Cron(cron, { timezone, mode: '5-part' })
+    return new Cron(cron, { timezone: zoneOf(timezone), mode: '5-part' })
   } catch (error) {
     const reason = (error as Error).message.replace(/^CronPattern: /, '')
     throw errors.scheduleInvalid(`cron must have five fields, or be a word such as @daily: ${reason}`)
   }
+}
+
+/** One spelling of a time zone: the parser keeps something for each spelling, for ever. */
+function zoneOf(timezone: string): string {
+  return new Intl.DateTimeFormat('en', { timeZone: timezone }).resolvedOptions().timeZone
 }
 
 /**

@@ -1,28 +1,53 @@
+import type { ClientBase } from 'pg'
 import type { Account } from '../auth/account.ts'
+import type { Config } from '../config/config.ts'
 import { errors } from '../errors.ts'
 import type { Databases } from '../postgres/databases.ts'
 import { inTransaction } from '../postgres/transaction.ts'
 import { dueAfter } from './due-times.ts'
+import { runLocked } from './run-schedules.ts'
 import type { Schedule, ScheduleDefinition } from './schedule.ts'
-import { countSchedules, findSchedule, putSchedule, readDueFrom } from './schedule-store.ts'
+import { findSchedule, lockSchedule, measureSchedules, putSchedule, readDueFrom } from './schedule-store.ts'
 
 export const mostSchedules = 100
+/** Of the definitions of all schedules of an account: a list has them all. */
+const mostBytes = 4 * 1024 ** 2
 
-/** Makes or replaces a schedule. Its first due time is after now by the clock of the database, and after every recorded one. */
+/**
+ * Makes or replaces a schedule. Its first due time is after now by the clock of the database, and after every recorded
+ * one. What is due already is run as the schedule was.
+ */
 export async function saveSchedule(
   { control }: Databases,
+  config: Config,
   account: Account,
   schedule: ScheduleDefinition,
   { isNew }: Readonly<{ isNew: boolean }>,
 ): Promise<Readonly<{ schedule: Schedule; isMade: boolean }>> {
   return inTransaction(control, async (tx) => {
-    const count = await countSchedules(tx, account)
-    const former = await findSchedule(tx, account, schedule.name)
-    if (former && isNew) throw errors.scheduleTaken(schedule.name)
-    if (!former && count >= mostSchedules) throw errors.tooManySchedules(mostSchedules)
+    const { count, otherBytes } = await measureSchedules(tx, account, schedule.name)
+    const isMade = !(await runWhatIsDue(tx, config, account, schedule.name))
+    if (!isMade && isNew) throw errors.scheduleTaken(schedule.name)
+    if (isMade && count >= mostSchedules) throw errors.tooManySchedules(mostSchedules)
+    if (otherBytes + Buffer.byteLength(JSON.stringify(schedule.job)) > mostBytes)
+      throw errors.scheduleInvalid('The queries of all schedules of an account have at most 4 MB together')
     const from = await readDueFrom(tx, account, schedule.name)
     const next = schedule.isEnabled ? (dueAfter(schedule, from) ?? null) : null
     await putSchedule(tx, account, schedule, next)
-    return { schedule: (await findSchedule(tx, account, schedule.name))!, isMade: !former }
+    return { schedule: (await findSchedule(tx, account, schedule.name))!, isMade }
   })
+}
+
+/** Locks the schedule, and runs what is due of it. False: there is no such schedule. */
+async function runWhatIsDue(
+  tx: ClientBase,
+  config: Config,
+  account: Account,
+  name: string,
+): Promise<boolean> {
+  for (;;) {
+    const found = await lockSchedule(tx, account, name)
+    if (!found?.nextDueAt || found.nextDueAt > found.now) return found !== undefined
+    await runLocked(tx, config, found)
+  }
 }

@@ -15,6 +15,7 @@ import {
   lockDueSchedule,
   lockSchedule,
   type NewRun,
+  readManualTime,
   setNextDue,
 } from './schedule-store.ts'
 
@@ -31,20 +32,31 @@ export async function runDueSchedule(
     await tx.query(lockLimit)
     const found = await lockDueSchedule(tx, which)
     if (!found) return false
-    const { schedule, now, isJobOpen } = found
-    const { due, next } = await dueTimes(schedule, firstDue(found, config), now, mostAtOnce)
-    const isAll = !next || next > now
-    const runs = planRuns(schedule, due, now, isJobOpen, isAll)
-    await insertRuns(tx, found, await makeJobs(tx, config, found, runs))
-    await setNextDue(tx, found, next)
+    await runLocked(tx, config, found)
     return true
   })
+}
+
+/** The same for a schedule that the transaction has locked. Returns the next due time; one that has passed: there are more. */
+export async function runLocked(
+  tx: ClientBase,
+  config: Config,
+  found: DueSchedule,
+): Promise<Date | undefined> {
+  const { schedule, now, isJobOpen } = found
+  const { due, next } = await dueTimes(schedule, firstDue(found, config), now, mostAtOnce)
+  const isAll = !next || next > now
+  const runs = planRuns(schedule, due, now, isJobOpen, isAll)
+  await insertRuns(tx, found, await makeJobs(tx, config, found, runs))
+  await setNextDue(tx, found, next)
+  return next
 }
 
 /** What is older than the records of runs are kept is not recorded any more. */
 function firstDue({ schedule, nextDueAt, now }: DueSchedule, { jobRetentionDays }: Config): Date {
   const oldest = new Date(now.getTime() - jobRetentionDays * dayMs)
-  return nextDueAt >= oldest ? nextDueAt : (dueAfter(schedule, oldest) ?? nextDueAt)
+  const first = nextDueAt ?? now
+  return first >= oldest ? first : (dueAfter(schedule, oldest) ?? first)
 }
 
 /** Makes a job of the schedule at once. */
@@ -58,7 +70,8 @@ export async function runScheduleNow(
     const found = await lockSchedule(tx, account, name)
     if (!found) throw errors.scheduleNotFound(name)
     if (found.isJobOpen && found.schedule.overlap === 'skip') throw errors.scheduleRunning(name)
-    const [run] = await makeJobs(tx, config, found, [{ dueAt: found.now, skipped: null }])
+    const dueAt = await readManualTime(tx, found)
+    const [run] = await makeJobs(tx, config, found, [{ dueAt, skipped: null }])
     if (!run?.jobId) throw errors.jobQueueFull(config.jobQueueLimit)
     await insertRuns(tx, found, [{ ...run, isManual: true }])
     return run.jobId

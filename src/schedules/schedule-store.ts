@@ -71,6 +71,14 @@ export async function findSchedule(
   return rows[0] && readSchedule(rows[0])
 }
 
+export async function isSchedule(control: Control, { userId }: Account, name: string): Promise<boolean> {
+  const { rows } = await control.query<{ found: boolean }>(
+    'select exists (select from cartage.schedules where user_id = $1 and name = $2) as found',
+    [userId, name],
+  )
+  return rows[0]!.found
+}
+
 /** `nextDueAt`: null if it is disabled. A schedule that has the same times keeps its next one. */
 export async function putSchedule(
   control: Control,
@@ -87,21 +95,27 @@ export async function putSchedule(
          next_due_at = case
            when excluded.next_due_at is null then null
            when (s.cron, s.timezone) = (excluded.cron, excluded.timezone) and s.next_due_at is not null then s.next_due_at
-           else greatest(excluded.next_due_at, s.next_due_at) end,
+           else excluded.next_due_at end,
          cron = excluded.cron, timezone = excluded.timezone, updated_at = clock_timestamp(),
          failures = case when s.next_due_at is null then 0 else s.failures end, disabled_reason = null`,
     [userId, name, cron, timezone, JSON.stringify(job), overlap, catchUp, nextDueAt],
   )
 }
 
-/** Counts them, and locks them against another request that adds one. */
-export async function countSchedules(tx: Control, { userId }: Account): Promise<number> {
+/** How many there are, and the bytes of the definitions of all but this one. Locked against other requests that save one. */
+export async function measureSchedules(
+  tx: Control,
+  { userId }: Account,
+  name: string,
+): Promise<Readonly<{ count: number; otherBytes: number }>> {
   await tx.query(`select from cartage.users where id = $1 for no key update`, [userId])
-  const { rows } = await tx.query<{ count: number }>(
-    'select count(*)::integer as count from cartage.schedules where user_id = $1',
-    [userId],
+  const { rows } = await tx.query<{ count: number; otherBytes: number }>(
+    `select count(*)::integer as count,
+       coalesce(sum(octet_length(definition::text)) filter (where name <> $2), 0)::float8 as "otherBytes"
+     from cartage.schedules where user_id = $1`,
+    [userId, name],
   )
-  return rows[0]!.count
+  return rows[0]!
 }
 
 /** The time by the clock of the database, or the last due time that has a record if that is later. */
@@ -139,11 +153,12 @@ export async function listRuns(
   return rows
 }
 
-/** A schedule that is due, with the time by the clock of the database. */
+/** A schedule that is locked, with the time by the clock of the database. */
 export type DueSchedule = Readonly<{
   account: Pick<Account, 'userId' | 'hostId' | 'username'>
   schedule: Pick<ScheduleDefinition, 'name' | 'cron' | 'timezone' | 'job' | 'overlap' | 'catchUp'>
-  nextDueAt: Date
+  /** Null: it is disabled. */
+  nextDueAt: Date | null
   now: Date
   isJobOpen: boolean
 }>
@@ -162,9 +177,6 @@ const openJob = `exists (
   where r.user_id = s.user_id and r.name = s.name and r.job_id is not null and r.outcome is null
     and j.finished_at is null and j.id is not null)`
 
-const selectDue = `select s.*, u.username, d.host_id, clock_timestamp() as now, ${openJob} as is_job_open
-  from cartage.schedules s join cartage.users u on u.id = s.user_id join cartage.databases d on d.id = u.database_id`
-
 /**
  * Locks one schedule that is due until the transaction ends: the oldest, or any. Those that another worker has locked are
  * passed over.
@@ -173,13 +185,14 @@ export async function lockDueSchedule(
   tx: Control,
   which: 'oldest' | 'any',
 ): Promise<DueSchedule | undefined> {
-  const { rows } = await tx.query<DueRow>({
+  const { rows } = await tx.query<LockedRow>({
     name: 'lock-due-schedule',
-    text: `${selectDue} where s.next_due_at <= clock_timestamp() and u.state = 'active'
+    text: `select s.user_id, s.name from cartage.schedules s join cartage.users u on u.id = s.user_id
+      where s.next_due_at <= statement_timestamp() and u.state = 'active'
       order by case when $1 = 'any' then random() end, s.next_due_at limit 1 for update of s skip locked`,
     values: [which],
   })
-  return rows[0] && readDue(rows[0])
+  return rows[0] && readLocked(tx, rows[0])
 }
 
 /** Locks one schedule, due or not. */
@@ -188,11 +201,25 @@ export async function lockSchedule(
   { userId }: Account,
   name: string,
 ): Promise<DueSchedule | undefined> {
-  const { rows } = await tx.query<DueRow>(
-    `${selectDue} where s.user_id = $1 and s.name = $2 for update of s`,
+  const { rows } = await tx.query<LockedRow>(
+    'select user_id, name from cartage.schedules where user_id = $1 and name = $2 for update',
     [userId, name],
   )
-  return rows[0] && readDue(rows[0])
+  return rows[0] && readLocked(tx, rows[0])
+}
+
+type LockedRow = Readonly<{ user_id: number; name: string }>
+
+/** A statement of its own: the one that waited for the lock does not see what was written meanwhile. */
+async function readLocked(tx: Control, { user_id, name }: LockedRow): Promise<DueSchedule> {
+  const { rows } = await tx.query<DueRow>({
+    name: 'read-locked-schedule',
+    text: `select s.*, u.username, d.host_id, clock_timestamp() as now, ${openJob} as is_job_open
+      from cartage.schedules s join cartage.users u on u.id = s.user_id join cartage.databases d on d.id = u.database_id
+      where s.user_id = $1 and s.name = $2`,
+    values: [user_id, name],
+  })
+  return readDue(rows[0]!)
 }
 
 function readDue(row: DueRow): DueSchedule {
@@ -200,7 +227,7 @@ function readDue(row: DueRow): DueSchedule {
   return {
     account: { userId: row.user_id, hostId: row.host_id, username: row.username },
     schedule: { name, cron, timezone, job, overlap, catchUp },
-    nextDueAt: row.next_due_at ?? row.now,
+    nextDueAt: row.next_due_at,
     now: row.now,
     isJobOpen: row.is_job_open,
   }
@@ -226,6 +253,16 @@ export async function insertRuns(
       runs.map(({ isManual = false }) => isManual),
     ],
   )
+}
+
+/** The time of a run on request: one of its own, whatever the clock does. The schedule is locked. */
+export async function readManualTime(tx: Control, { account, schedule }: DueSchedule): Promise<Date> {
+  const { rows } = await tx.query<{ time: Date }>(
+    `select greatest(clock_timestamp(), max(due_at) + interval '1 millisecond') as time from cartage.schedule_runs
+     where user_id = $1 and name = $2 and is_manual`,
+    [account.userId, schedule.name],
+  )
+  return rows[0]!.time
 }
 
 /** A rule that is never due again is disabled. */

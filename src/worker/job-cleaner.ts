@@ -3,11 +3,12 @@ import { cleanMarks } from '../jobs/mark-store.ts'
 import { cleanRunTimes } from '../jobs/progress/run-time-store.ts'
 import { cleanJobs } from '../jobs/queue-store.ts'
 import { firstHostId } from '../postgres/hosts.ts'
+import { cleanRuns } from '../schedules/schedule-store.ts'
 import { cleanInSteps } from '../waiting/clean-in-steps.ts'
 import type { HostHealth } from './host-health.ts'
 import type { WorkerOptions } from './work-context.ts'
 
-/** Removes jobs, flight marks and idempotency keys past their retention. */
+/** Removes jobs, runs of schedules, flight marks and idempotency keys past their retention. */
 export class JobCleaner {
   readonly #options: WorkerOptions
   readonly #health: HostHealth
@@ -35,6 +36,7 @@ export class JobCleaner {
     const { config, databases, log } = this.#options
     try {
       await this.#untilClean(() => cleanJobs(databases.control, config.jobRetentionDays))
+      await this.#untilClean(() => cleanRuns(databases.control, config.jobRetentionDays))
       await this.#untilClean(() => cleanRunTimes(databases.control, config.jobRetentionDays))
       await this.#untilClean(() => forgetArrivals(databases.control, config.copyTimeoutMs + sentAgainMs))
       await this.#cleanMarks()

@@ -1,5 +1,5 @@
 import { runDueSchedule } from '../schedules/run-schedules.ts'
-import { cleanRuns, recordOutcomes } from '../schedules/schedule-store.ts'
+import { recordOutcomes } from '../schedules/schedule-store.ts'
 import type { WorkerOptions } from './work-context.ts'
 
 /**
@@ -11,7 +11,6 @@ export class ScheduleClock {
   #timer: NodeJS.Timeout | undefined
   #isLooking = false
   #isStopped = false
-  #looks = 0
   #which: 'oldest' | 'any' = 'oldest'
 
   constructor(options: WorkerOptions) {
@@ -32,11 +31,9 @@ export class ScheduleClock {
     this.#isLooking = true
     const { databases, config, log } = this.#options
     try {
-      for (const { name } of await recordOutcomes(databases.control, mostFailures))
-        log.warn({ schedule: name }, 'a schedule was disabled: it failed too often')
+      await this.#record()
       while (!this.#isStopped && (await runDueSchedule(databases, config, this.#which)));
       this.#which = 'oldest'
-      if (++this.#looks % looksPerCleaning === 0) await cleanRuns(databases.control, config.jobRetentionDays)
     } catch (error) {
       // One that cannot be run must not hold up the others.
       this.#which = 'any'
@@ -45,8 +42,18 @@ export class ScheduleClock {
       this.#isLooking = false
     }
   }
+
+  /** If this fails, what is due is run all the same. */
+  async #record(): Promise<void> {
+    const { databases, log } = this.#options
+    try {
+      for (const { name } of await recordOutcomes(databases.control, mostFailures))
+        log.warn({ schedule: name }, 'a schedule was disabled: it failed too often')
+    } catch (error) {
+      log.warn({ err: error }, 'cannot record how the jobs of schedules have ended')
+    }
+  }
 }
 
 const lookMs = 500
 const mostFailures = 10
-const looksPerCleaning = 120

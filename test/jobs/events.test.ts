@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { test } from 'node:test'
 import type { FullJobDocument } from '../../src/contract/documents.ts'
 import { fullJobApi } from '../support/jobs/full-job-api.ts'
@@ -124,6 +126,46 @@ test('1,000 followers cost one LISTEN, and all are told the end', async (t) => {
   await user.sql('insert into gate values (1)')
   await Promise.all(streams.map(({ ended }) => ended))
   assert.ok(streams.every(({ events }) => events.at(-1)!.job.status === 'done'))
+})
+
+/** Follows on new connections, with the smallest buffers, until one is refused. Reads nothing but each status. */
+const followWithoutReading = `
+import socket, sys
+host, port, request = sys.argv[1], int(sys.argv[2]), sys.argv[3].encode()
+kept, status = [], b'200'
+while status == b'200' and len(kept) < 100:
+    one = socket.socket()
+    one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    one.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 536)
+    one.connect((host, port))
+    one.sendall(request)
+    status = one.recv(12)[9:]
+    kept.append(one)
+print(len(kept), status.decode(), flush=True)
+sys.stdin.read()
+`
+
+test('a follower that has not read the end of its job still counts: beyond 64 MB others are refused', async (t) => {
+  const { user } = await setup(t)
+  const api = fullJobApi(user)
+  const { job_id: id } = await api.submit({ query: Array(10_000).fill(`select '${'x'.repeat(70)}'`) })
+  await api.call('DELETE', api.path(id))
+  const bytes = JSON.stringify(await api.read(id)).length
+  const { hostname, port, pathname } = new URL(user.base)
+  const { authorization } = basic(user.username, user.masterToken)
+  const request = `GET ${pathname}/api/v4/jobs/${id}/events HTTP/1.1\r\nhost: ${hostname}\r\nauthorization: ${authorization}\r\n\r\n`
+  const followers = spawn('python3', ['-c', followWithoutReading, hostname, port, request])
+  t.after(() => followers.kill())
+  const [line] = (await once(followers.stdout, 'data')) as [Buffer]
+  const [count, status] = String(line).trim().split(' ')
+  assert.equal(status, '429', String(line))
+  assert.ok(Number(count) * bytes > 64 * 1024 ** 2, `${line} of ${bytes}`)
+  followers.stdin.end()
+  await eventually(async () => {
+    const { response, events, ended } = await eventsOf(user, id)
+    await ended
+    assert.deepEqual([response.status, events.length], [200, 1])
+  })
 })
 
 test('the client follows a job to its end, with its progress', async (t) => {

@@ -273,6 +273,62 @@ test('a schedule that is paused and resumed makes no due time twice', async (t) 
   assert.ok(Date.parse(resumed.next_run_at!) > rows[0].due_at.getTime(), JSON.stringify(resumed))
 })
 
+test('a changed rule counts from now, however far the next time of the old one is', async (t) => {
+  const { user } = await setup(t)
+  const api = scheduleApi(user)
+  await api.make({ ...minutely, cron: '0 0 29 2 *' })
+  const changed = await api.put('each', minutely)
+  assert.ok(Date.parse(changed.next_run_at!) < Date.now() + 120_000, changed.next_run_at!)
+})
+
+test('a due time is run as the schedule was, before the schedule is changed or paused', async (t) => {
+  const bundle = await setup(t)
+  const { user } = bundle
+  const api = scheduleApi(user)
+  for (const [name, change] of [
+    ['changed', { cron: '0 0 1 1 *', query: 'select 2' }],
+    ['paused', { enabled: false }],
+  ] as const) {
+    await api.make({ ...minutely, name })
+    await setBack(bundle, user, name, 3)
+    await api.put(name, { ...minutely, name, ...change })
+    const [newest, ...older] = await api.runs(name)
+    assert.deepEqual(
+      [newest?.status, older.length >= 3 && older.every(({ skipped }) => skipped === 'missed')],
+      ['pending', true],
+      JSON.stringify([newest, ...older]),
+    )
+    assert.equal((await api.jobs.read(newest!.job_id!)).query, 'select 1')
+  }
+})
+
+test('of many requests to run a schedule at once one makes a job, and with overlap queue all do', async (t) => {
+  const { user } = await setup(t)
+  const api = scheduleApi(user)
+  for (const [overlap, wanted] of [
+    ['skip', 1],
+    ['queue', 12],
+  ] as const) {
+    await api.make({ ...minutely, name: overlap, overlap, cron: '0 0 1 1 *' })
+    const answers = await Promise.all(
+      Array.from({ length: 12 }, () => api.call('POST', api.path(`${overlap}/run`))),
+    )
+    const statuses = answers.map(({ status }) => status).sort()
+    assert.deepEqual(statuses, [...Array(wanted).fill(201), ...Array(12 - wanted).fill(409)], overlap)
+    assert.equal((await api.runs(overlap)).length, wanted)
+  }
+})
+
+test('the queries of all schedules of an account have at most 4 MB together', async (t) => {
+  const { user } = await setup(t)
+  const api = scheduleApi(user)
+  const long = { ...minutely, query: `select '${'x'.repeat(900_000)}'` }
+  for (let number = 0; number < 4; number++) await api.make({ ...long, name: `s${number}` })
+  assert.match(await api.refusal('POST', '', 400, { ...long, name: 's4' }), /at most 4 MB/)
+  await api.put('s3', { ...long, name: 's3' })
+  await api.make({ ...minutely, name: 's4' })
+})
+
 test('a schedule that failed ten times in a row is disabled with the reason, and told; runs on request do not count', async (t) => {
   const receiver = await openReceiver()
   const bundle = await setup(t, { worker: true, config: { webhooks: [receiver.host] } })

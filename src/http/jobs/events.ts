@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Principal } from '../../auth/account.ts'
 import { isFinal } from '../../contract/job-status.ts'
 import { errors } from '../../errors.ts'
-import type { JobState } from '../../jobs/follow/job-followers.ts'
+import type { Followed, JobState } from '../../jobs/follow/job-followers.ts'
 import { remembered } from '../../remembered.ts'
 import { jobsCaller } from '../middleware/authenticate.ts'
 import { hijacked } from '../middleware/download/raw-answer.ts'
@@ -26,7 +27,12 @@ export function following(services: Services) {
       followed.leave()
       return reply.code(204).send()
     }
-    stream.begin(hijacked(reply, headers), followed.state, followed.leave)
+    // Checked right before the first write: many may have come while this one was let in.
+    if (followed.accountWaitingBytes() > mostWaitingBytes) {
+      followed.leave()
+      throw errors.tooManyFollowers('requests that follow jobs have 64 MB to read')
+    }
+    stream.begin(hijacked(reply, headers), request.raw.socket, followed)
     return reply
   }
 }
@@ -54,12 +60,15 @@ class EventStream {
   /** Of the last event that the client has. */
   #lastId: string | undefined
   #response: ServerResponse | undefined
+  #socket: Socket | undefined
   #leave: () => void = () => undefined
   #next: JobState | undefined
   #isBlocked = false
   #blockedSince = 0
   #timer: NodeJS.Timeout | undefined
   #ticks = 0
+  /** No more is sent. The follower counts until the client has read all, or is gone. */
+  #isEnding = false
 
   constructor(caller: Principal, lastId: string | undefined) {
     this.#caller = caller
@@ -74,24 +83,27 @@ class EventStream {
     }
   }
 
-  begin(response: ServerResponse, state: JobState, leave: () => void): void {
+  readonly waitingBytes = (): number => this.#response?.writableLength ?? 0
+
+  begin(response: ServerResponse, socket: Socket, { state, leave }: Followed): void {
     this.#response = response
+    this.#socket = socket
     this.#leave = leave
     response.on('drain', () => {
       this.#isBlocked = false
       this.#send()
     })
-    response.on('close', () => this.#end())
-    response.on('error', () => this.#end())
+    for (const event of ['finish', 'close', 'error']) response.on(event, () => this.#release())
     this.#timer = setInterval(() => void this.#tick(), tickMs)
     response.write(`retry: ${reconnectMs}\n\n`)
+    if (this.#isEnding) response.end()
     this.#next ??= state
     this.#send()
   }
 
   #send(): void {
     const state = this.#next
-    if (!state || !this.#response || this.#isBlocked) return
+    if (!state || !this.#response || this.#isBlocked || this.#isEnding) return
     this.#next = undefined
     const event = eventOf(state)
     if (event.id === this.#lastId) return
@@ -108,20 +120,27 @@ class EventStream {
   /** The key may have been revoked, and a connection may be dead without being closed. */
   async #tick(): Promise<void> {
     this.#ticks += 1
-    if (this.#isBlocked && performance.now() - this.#blockedSince > longestBlockMs) {
-      this.#response?.destroy()
-      return
-    }
+    if ((this.#isBlocked || this.#isEnding) && performance.now() - this.#blockedSince > longestBlockMs)
+      this.#socket?.destroy()
+    // The client may have gone before the stream began.
+    if (this.#socket?.destroyed) this.#release()
+    if (this.#isEnding || !this.#response) return
     if (!this.#caller.isCurrent()) await this.#caller.confirm().catch(() => this.#end())
-    if (this.#ticks % ticksPerComment === 0 && this.#response && !this.#isBlocked) this.#write(':\n\n')
+    if (this.#ticks % ticksPerComment === 0 && this.#response && !this.#isBlocked && !this.#isEnding)
+      this.#write(':\n\n')
   }
 
   #end(): void {
+    if (this.#isEnding) return
+    this.#isEnding = true
+    if (!this.#isBlocked) this.#blockedSince = performance.now()
+    this.#response?.end()
+  }
+
+  #release(): void {
     clearInterval(this.#timer)
     this.#leave()
-    const response = this.#response
     this.#response = undefined
-    response?.end()
   }
 }
 
@@ -129,3 +148,4 @@ const tickMs = 1_000
 const ticksPerComment = 15
 const reconnectMs = 1_000
 const longestBlockMs = 30_000
+const mostWaitingBytes = 64 * 1024 ** 2

@@ -4,7 +4,13 @@ import { errors } from '../../errors.ts'
 import { findJob } from '../../jobs/job-store.ts'
 import { mostSchedules, saveSchedule } from '../../schedules/manage-schedules.ts'
 import { runScheduleNow } from '../../schedules/run-schedules.ts'
-import { deleteSchedule, findSchedule, listRuns, listSchedules } from '../../schedules/schedule-store.ts'
+import {
+  deleteSchedule,
+  findSchedule,
+  isSchedule,
+  listRuns,
+  listSchedules,
+} from '../../schedules/schedule-store.ts'
 import { fullJobDocument } from '../jobs/document.ts'
 import { jobsCaller } from '../middleware/authenticate.ts'
 import type { Services } from '../services.ts'
@@ -45,7 +51,7 @@ export async function schedulesRoutes(app: FastifyInstance, services: Services):
 }
 
 function manage(app: FastifyInstance, services: Services): void {
-  const { databases } = services
+  const { databases, config } = services
   app.get(path, { ...reading, schema: listSchedulesSchema }, async (request) => {
     const { account } = await jobsCaller(services, request)
     const schedules = await listSchedules(databases.control, account)
@@ -53,17 +59,22 @@ function manage(app: FastifyInstance, services: Services): void {
   })
   app.post(path, { ...sending, schema: createScheduleSchema }, async (request, reply) => {
     const { account } = await jobsCaller(services, request)
-    const { schedule } = await saveSchedule(databases, account, readSchedule(request.body), { isNew: true })
+    const { schedule } = await saveSchedule(databases, config, account, readSchedule(request.body), {
+      isNew: true,
+    })
     return reply.code(201).send(scheduleDocument(schedule))
   })
   app.get(`${path}/:schedule`, { ...reading, schema: readScheduleSchema }, async (request) => {
-    const { account, name } = await known(services, request)
-    return scheduleDocument((await findSchedule(databases.control, account, name))!)
+    const { account } = await jobsCaller(services, request)
+    const name = readScheduleName(request)
+    const schedule = await findSchedule(databases.control, account, name)
+    if (!schedule) throw errors.scheduleNotFound(name)
+    return scheduleDocument(schedule)
   })
   app.put(`${path}/:schedule`, { ...sending, schema: putScheduleSchema }, async (request, reply) => {
     const { account } = await jobsCaller(services, request)
     const wanted = readSchedule(request.body, readScheduleName(request))
-    const { schedule, isMade } = await saveSchedule(databases, account, wanted, { isNew: false })
+    const { schedule, isMade } = await saveSchedule(databases, config, account, wanted, { isNew: false })
     return reply.code(isMade ? 201 : 200).send(scheduleDocument(schedule))
   })
   app.delete(`${path}/:schedule`, { ...writing, schema: deleteScheduleSchema }, async (request, reply) => {
@@ -79,7 +90,7 @@ async function known(
 ): Promise<Readonly<{ account: Account; name: string }>> {
   const { account } = await jobsCaller(services, request)
   const name = readScheduleName(request)
-  if (!(await findSchedule(services.databases.control, account, name))) throw errors.scheduleNotFound(name)
+  if (!(await isSchedule(services.databases.control, account, name))) throw errors.scheduleNotFound(name)
   return { account, name }
 }
 

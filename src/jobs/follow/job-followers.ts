@@ -24,6 +24,15 @@ export type JobState = Readonly<{
 export type Follower = Readonly<{
   /** Called with each change. Undefined: the job no longer exists, or the service stops. */
   onState: (state: JobState | undefined) => void
+  /** Sent, but not yet read by the client. */
+  waitingBytes: () => number
+}>
+
+export type Followed = Readonly<{
+  state: JobState
+  leave: () => void
+  /** Of all followers of the account. */
+  accountWaitingBytes: () => number
 }>
 
 type FollowedJob = {
@@ -48,7 +57,10 @@ export class JobFollowers {
   readonly #config: Config
   readonly #listener: Listener
   readonly #jobs = new Map<string, FollowedJob>()
-  readonly #counts = new Map<number, number>()
+  /** By the account. */
+  readonly #followers = new Map<number, Set<Follower>>()
+  /** Hosts whose statements are being looked at. */
+  readonly #lookedAt = new Set<number>()
   #rounds = 0
   #isStopped = false
 
@@ -65,11 +77,7 @@ export class JobFollowers {
   }
 
   /** Follows a job of the account. Returns its state, and what ends the following; undefined: no such job. */
-  async follow(
-    account: Account,
-    id: string,
-    follower: Follower,
-  ): Promise<Readonly<{ state: JobState; leave: () => void }> | undefined> {
+  async follow(account: Account, id: string, follower: Follower): Promise<Followed | undefined> {
     const key = `${account.userId} ${id}`
     const followed = this.#jobs.get(key) ?? newFollowed(account, id)
     this.#enter(key, followed, follower)
@@ -82,9 +90,16 @@ export class JobFollowers {
       leave()
       throw error
     }
-    if (followed.state && !followed.state.job.isImport) return { state: followed.state, leave }
+    if (followed.state && !followed.state.job.isImport)
+      return { state: followed.state, leave, accountWaitingBytes: () => this.#waitingBytes(account) }
     leave()
     return undefined
+  }
+
+  #waitingBytes({ userId }: Account): number {
+    let sum = 0
+    for (const { waitingBytes } of this.#followers.get(userId) ?? []) sum += waitingBytes()
+    return sum
   }
 
   async stop(): Promise<void> {
@@ -95,19 +110,19 @@ export class JobFollowers {
 
   #enter(key: string, followed: FollowedJob, follower: Follower): void {
     const { userId } = followed.account
-    const count = this.#counts.get(userId) ?? 0
+    const all = this.#followers.get(userId) ?? new Set()
     if (this.#isStopped) throw errors.shuttingDown()
-    if (count >= mostFollowers) throw errors.tooManyFollowers(mostFollowers)
-    this.#counts.set(userId, count + 1)
+    if (all.size >= mostFollowers) throw errors.tooManyFollowers(`${mostFollowers} requests follow jobs`)
+    this.#followers.set(userId, all.add(follower))
     this.#jobs.set(key, followed)
     followed.followers.add(follower)
   }
 
   #leave(key: string, { account, followers }: FollowedJob, follower: Follower): void {
     if (!followers.delete(follower)) return
-    const count = this.#counts.get(account.userId)! - 1
-    if (count === 0) this.#counts.delete(account.userId)
-    else this.#counts.set(account.userId, count)
+    const all = this.#followers.get(account.userId)!
+    all.delete(follower)
+    if (all.size === 0) this.#followers.delete(account.userId)
     if (followers.size === 0) this.#jobs.delete(key)
   }
 
@@ -138,13 +153,15 @@ export class JobFollowers {
     if (jobs.length === 0) return
     this.#rounds += 1
     const rows = await readRevisions(client, jobs)
-    const seen = await this.#lookAtAll(jobs)
+    const running: FollowedJob[] = []
     for (const followed of jobs) {
       const row = rows.get(followed.id)
       if (row && !row.isMarked) await markFollowed(client, followed.account, followed.id)
       if (row?.revision !== followed.stored?.revision) void this.#refresh(followed).catch(() => undefined)
-      else if (this.#isTurnOf(followed)) await this.#tell(followed, seen.get(followed)).catch(() => undefined)
+      else if (isRunning(followed)) running.push(followed)
+      else if (this.#isTurnOf(followed)) await this.#tell(followed, undefined).catch(() => undefined)
     }
+    this.#lookAtAll(running)
   }
 
   /** The place in the queue takes a query for each job. */
@@ -154,21 +171,31 @@ export class JobFollowers {
     return (this.#rounds + followers.size) % everyRounds === 0
   }
 
-  /** One query for each host; what does not answer tells nothing. */
-  async #lookAtAll(jobs: readonly FollowedJob[]): Promise<ReadonlyMap<FollowedJob, SeenStatement>> {
-    const running = jobs.filter(({ stored }) => stored?.flight && stored.job.status === 'running')
-    const seen = new Map<FollowedJob, SeenStatement>()
-    const hosts = new Set(running.map(({ account }) => account.hostId))
-    for (const hostId of hosts) {
-      const there = running.filter(({ account }) => account.hostId === hostId)
-      const watched = there.map(({ account, stored }) => ({
-        flight: stored!.flight!,
-        masterRole: account.masterRole,
-      }))
-      const statements = await lookAtStatements(this.#databases, hostId, watched).catch(() => [])
-      for (const [index, statement] of statements.entries()) if (statement) seen.set(there[index]!, statement)
+  /** Not awaited: a host that does not answer holds up only the followers of its own jobs. */
+  #lookAtAll(running: readonly FollowedJob[]): void {
+    for (const hostId of new Set(running.map(({ account }) => account.hostId))) {
+      if (this.#lookedAt.has(hostId)) continue
+      this.#lookedAt.add(hostId)
+      void this.#lookAt(
+        hostId,
+        running.filter(({ account }) => account.hostId === hostId),
+      ).finally(() => this.#lookedAt.delete(hostId))
     }
-    return seen
+  }
+
+  /** One query for all jobs of a host; if it does not answer, it tells nothing. */
+  async #lookAt(hostId: number, jobs: readonly FollowedJob[]): Promise<void> {
+    const looked = jobs.map((followed) => ({ followed, stored: followed.stored! }))
+    const watched = looked.flatMap(({ followed, stored }) =>
+      stored.flight ? [{ flight: stored.flight, masterRole: followed.account.masterRole }] : [],
+    )
+    const statements =
+      watched.length > 0 ? await lookAtStatements(this.#databases, hostId, watched).catch(() => []) : []
+    const seen = new Map(watched.map(({ flight }, place) => [flight, statements[place]]))
+    // A job that has changed meanwhile was told by its refresh.
+    for (const { followed, stored } of looked)
+      if (followed.stored === stored)
+        await this.#tell(followed, stored.flight ? seen.get(stored.flight) : undefined).catch(() => undefined)
   }
 
   /** Tells the followers, if anything has changed that they see. */
@@ -209,6 +236,8 @@ function newFollowed(account: Account, id: string): FollowedJob {
     isStale: false,
   }
 }
+
+const isRunning = ({ stored }: FollowedJob) => stored?.job.status === 'running'
 
 /** The time that has passed is no change by itself: a client counts eta_ms down. */
 function isSame(one: JobState | undefined, other: JobState | undefined): boolean {
