@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import type { Account } from '../auth/account.ts'
 import { maxWebhooks, type WebhookEvent } from '../contract/webhooks.ts'
+import type { Queryable } from '../postgres/transaction.ts'
 
 type Control = Pick<Pool, 'query'>
 
@@ -39,7 +40,7 @@ export async function insertWebhook(
 
 /** Writes whom a job tells, before the job itself is written. */
 export async function insertNotices(
-  control: Control,
+  control: Queryable,
   { userId }: Account,
   jobId: string,
   notices: readonly NewWebhook[],

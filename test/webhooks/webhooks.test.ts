@@ -92,9 +92,11 @@ test('a message that is not taken is sent again with the same id and bytes, late
       const { body } = await ask(user, 'GET', 'webhooks/deliveries?status=pending')
       assert.equal(body.deliveries[0].response_status, 500)
       assert.equal(body.deliveries[0].attempts, attempt)
-      return body.deliveries[0]
+      const pause = Date.parse(body.deliveries[0].next_attempt_at) - Date.parse(body.deliveries[0].updated_at)
+      assert.notEqual(pause, 30_000, 'the attempt is still under way')
+      return pause
     })
-    pauses.push(Date.parse(waiting.next_attempt_at) - Date.parse(waiting.updated_at))
+    pauses.push(waiting)
     await hurry(it)
   }
   assert.ok(pauses[0]! > 4_000 && pauses[1]! > 3 * pauses[0]! && pauses[2]! > 3 * pauses[1]!, String(pauses))
@@ -261,4 +263,35 @@ test('cartage job run --notify names addresses that are told', async (t) => {
   )
   assert.equal(run.code, 0, run.err)
   for (const hook of [one, two]) assert.equal((await hook.atLeast(1))[0]!.body.type, 'job.done')
+})
+
+test('an answer of 101 is a refusal like others, and the next message is sent', async (t) => {
+  const it = await house(t)
+  const { user } = it
+  const hook = receiver.address(() => 101)
+  await ranJob(user, 'select 1', { notify: [{ url: hook.url }] })
+  await hook.atLeast(1)
+  await eventually(async () => {
+    const { body } = await ask(user, 'GET', 'webhooks/deliveries?status=pending')
+    assert.equal(body.deliveries[0].response_status, 101)
+  })
+})
+
+test('a repeated request with other addresses in notify is refused, and one with the same is not told twice', async (t) => {
+  const { user } = await house(t)
+  const [one, two] = [receiver.address(), receiver.address()]
+  const post = async (url: string) => {
+    const response = await fetch(`${user.base}/api/v4/jobs?api_key=${user.masterToken}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'idempotency-key': 'told once' },
+      body: JSON.stringify({ query: 'select 1', notify: [{ url }] }),
+    })
+    return { status: response.status, code: ((await response.json()) as { code?: string }).code }
+  }
+  assert.equal((await post(one.url)).status, 201)
+  assert.equal((await post(one.url)).status, 201)
+  assert.equal((await post(two.url)).code, 'idempotency-key-reused')
+  await one.atLeast(1)
+  const { body } = await ask(user, 'GET', 'webhooks/deliveries')
+  assert.equal(body.deliveries.length, 1)
 })
