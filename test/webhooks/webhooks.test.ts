@@ -295,3 +295,86 @@ test('a repeated request with other addresses in notify is refused, and one with
   const { body } = await ask(user, 'GET', 'webhooks/deliveries')
   assert.equal(body.deliveries.length, 1)
 })
+
+test('of 30 webhooks that are made at once, 20 are made', async (t) => {
+  const { user } = await house(t)
+  const { url } = receiver.address()
+  const answers = await Promise.all(Array.from({ length: 30 }, () => ask(user, 'POST', 'webhooks', { url })))
+  assert.equal(answers.filter(({ status }) => status === 201).length, 20)
+  assert.equal((await ask(user, 'GET', 'webhooks')).body.webhooks.length, 20)
+})
+
+test('a disabled webhook sends nothing that waits, and at most 5 tests of one wait', async (t) => {
+  const { user } = await house(t)
+  const hook = receiver.address(() => 500)
+  const { body: made } = await ask(user, 'POST', 'webhooks', { url: hook.url })
+  const tests = await Promise.all(
+    Array.from({ length: 8 }, () => ask(user, 'POST', `webhooks/${made.id}/test`)),
+  )
+  assert.equal(tests.filter(({ status }) => status === 202).length, 5)
+  const refused = await ask(user, 'POST', `webhooks/${made.id}/test`)
+  assert.deepEqual([refused.status, refused.body.code], [409, 'too-many-test-messages'])
+  await ask(user, 'PUT', `webhooks/${made.id}`, { url: hook.url, enabled: false })
+  await eventually(async () => {
+    const { body } = await ask(user, 'GET', 'webhooks/deliveries')
+    assert.deepEqual(
+      new Set(body.deliveries.map((one: { status: string }) => one.status)),
+      new Set(['undelivered']),
+    )
+  })
+})
+
+test('an import that sent nothing is told as failed, and a preview is not told', async (t) => {
+  const { user } = await house(t)
+  const hook = receiver.address()
+  await ask(user, 'POST', 'webhooks', { url: hook.url })
+  const post = async (query: string, body: FormData) => {
+    const response = await fetch(`${user.base}/api/v1/imports?api_key=${user.masterToken}${query}`, {
+      method: 'POST',
+      body,
+    })
+    return (await response.json()) as { item_queue_id: string }
+  }
+  const form = new FormData()
+  form.set('file', new Blob(['n\n1\n']), 'numbers.csv')
+  const { item_queue_id: id } = await post('&preview=true', form)
+  await eventually(async () => {
+    const response = await fetch(`${user.base}/api/v1/imports/${id}?api_key=${user.masterToken}`)
+    assert.equal(((await response.json()) as { state: string }).state, 'complete')
+  })
+  const { item_queue_id: nothing } = await post('', new FormData())
+  const [told] = await hook.atLeast(1)
+  assert.deepEqual([told!.body.type, told!.body.data.id], ['import.failure', nothing])
+  assert.equal((await ask(user, 'GET', 'webhooks/deliveries')).body.deliveries.length, 1)
+})
+
+test('beyond 10,000 waiting messages of a user, a message is undelivered at once', async (t) => {
+  const { user, service } = await house(t)
+  const hook = receiver.address()
+  const { body: made } = await ask(user, 'POST', 'webhooks', { url: hook.url })
+  await service.services.databases.control.query(
+    `insert into cartage.webhook_deliveries (user_id, webhook_id, type, subject, due_at)
+     select $1, $2, 'job.done', gen_random_uuid(), clock_timestamp() + interval '1 hour' from generate_series(1, 10000)`,
+    [user.account.userId, made.id],
+  )
+  await ranJob(user, 'select 1')
+  const { body } = await ask(user, 'GET', 'webhooks/deliveries?status=undelivered')
+  assert.deepEqual(
+    body.deliveries.map((one: { failure: string }) => one.failure),
+    ['10000 messages of this user were waiting'],
+  )
+})
+
+test('a message whose secret cannot be read is listed with a failure, and given up', async (t) => {
+  const it = await house(t)
+  const { control } = it.service.services.databases
+  const hook = receiver.address()
+  const { body: made } = await ask(it.user, 'POST', 'webhooks', { url: hook.url })
+  await control.query(`update cartage.webhooks set sealed_secret = '\\x00' where id = $1`, [made.id])
+  await ranJob(it.user, 'select 1')
+  await hurry(it, 'gives_up_at')
+  await eventually(async () => {
+    const { body } = await ask(it.user, 'GET', 'webhooks/deliveries?status=undelivered')
+    assert.match(body.deliveries[0]?.failure, /cannot be made/)
+  })
+})
