@@ -265,7 +265,7 @@ test('cartage job run --notify names addresses that are told', async (t) => {
   for (const hook of [one, two]) assert.equal((await hook.atLeast(1))[0]!.body.type, 'job.done')
 })
 
-test('an answer of 101 is a refusal like others, and the next message is sent', async (t) => {
+test('an answer of 101 is a refusal like others, and is tried again', async (t) => {
   const it = await house(t)
   const { user } = it
   const hook = receiver.address(() => 101)
@@ -296,12 +296,28 @@ test('a repeated request with other addresses in notify is refused, and one with
   assert.equal(body.deliveries.length, 1)
 })
 
-test('of 30 webhooks that are made at once, 20 are made', async (t) => {
-  const { user } = await house(t)
+test('a request for the 21st webhook waits for one that is about to make the 20th, and is refused', async (t) => {
+  const { user, service } = await house(t)
   const { url } = receiver.address()
-  const answers = await Promise.all(Array.from({ length: 30 }, () => ask(user, 'POST', 'webhooks', { url })))
-  assert.equal(answers.filter(({ status }) => status === 201).length, 20)
-  assert.equal((await ask(user, 'GET', 'webhooks')).body.webhooks.length, 20)
+  for (let made = 0; made < 19; made++) await ask(user, 'POST', 'webhooks', { url })
+  const { control } = service.services.databases
+  const first = await control.connect()
+  t.after(() => first.release(true))
+  await first.query('begin')
+  await first.query('select from cartage.users where id = $1 for no key update', [user.account.userId])
+  await first.query(
+    `insert into cartage.webhooks (user_id, url, events, include_sql) values ($1, $2, '{}', false)`,
+    [user.account.userId, url],
+  )
+  const second = ask(user, 'POST', 'webhooks', { url })
+  await eventually(async () => {
+    const { rows } = await control.query(
+      `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%no key update'`,
+    )
+    assert.equal(rows.length, 1)
+  })
+  await first.query('commit')
+  assert.equal((await second).body.code, 'too-many-webhooks')
 })
 
 test('a disabled webhook sends nothing that waits, and at most 5 tests of one wait', async (t) => {
