@@ -1,5 +1,5 @@
-import { lookup } from 'node:dns/promises'
-import type { LookupFunction } from 'node:net'
+import { lookup, Resolver } from 'node:dns/promises'
+import { isIP, type LookupFunction } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import ipaddr from 'ipaddr.js'
 
@@ -14,8 +14,31 @@ export type NetworkAddress = Readonly<{ address: string; family: number }>
 
 /** The public internet, by the usual ports. */
 export const publicNetwork: Network = {
-  resolve: (host) => lookup(host, { all: true, verbatim: true }),
+  resolve: publicAddresses,
   mayConnect: (address, port) => (port === 80 || port === 443) && isPublicAddress(address),
+}
+
+/** Names as this machine knows them, also from its own files. For hosts that the operator has listed. */
+export const namesHere: Pick<Network, 'resolve'> = {
+  resolve: (host) => lookup(host, { all: true, verbatim: true }),
+}
+
+/**
+ * By the name servers alone, in a few seconds. `dns.lookup` has a few threads for the whole process, and a name whose
+ * servers do not answer holds one: also connections to databases would wait.
+ */
+async function publicAddresses(host: string): Promise<readonly NetworkAddress[]> {
+  const family = isIP(host)
+  if (family !== 0) return [{ address: host, family }]
+  const resolver = new Resolver({ timeout: 2_000, tries: 2 })
+  const answers = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)])
+  const found = answers.flatMap((answer, index) =>
+    answer.status === 'fulfilled'
+      ? answer.value.map((address) => ({ address, family: index === 0 ? 4 : 6 }))
+      : [],
+  )
+  if (found.length === 0) throw (answers[0] as PromiseRejectedResult).reason
+  return found
 }
 
 /** False for addresses of private and local networks, in whatever form, and for those of this machine. */
@@ -24,8 +47,11 @@ export function isPublicAddress(address: string): boolean {
   const parsed = ipaddr.parse(address)
   if (parsed.range() !== 'unicast') return false
   if (parsed.kind() === 'ipv6' && !parsed.match(globalUnicast)) return false
-  return !ownAddresses().has(parsed.toNormalizedString())
+  return address !== azureHost && !ownAddresses().has(parsed.toNormalizedString())
 }
+
+/** Of the machine below a virtual one, although it is in a public range. */
+const azureHost = '168.63.129.16'
 
 const globalUnicast = ipaddr.parseCIDR('2000::/3') as [ipaddr.IPv6, number]
 

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import { maxWebhookUrl } from '../contract/webhooks.ts'
 import { errors } from '../errors.ts'
-import { type Network, type NetworkAddress, publicNetwork } from '../network/network.ts'
+import { type Network, type NetworkAddress, namesHere, publicNetwork } from '../network/network.ts'
 
 /** Which addresses webhooks may reach: `public`, and hosts with or without a port. */
 export type Allowed = readonly string[]
@@ -35,12 +35,13 @@ export async function findTarget(
   allowed: Allowed,
   url: URL,
   signal: AbortSignal,
-  network: Pick<Network, 'resolve'> = publicNetwork,
+  network?: Pick<Network, 'resolve'>,
 ): Promise<readonly NetworkAddress[]> {
   const { host, port } = placeOf(url)
   const isPublicOnly = !isListed(allowed, url)
   if (isPublicOnly && !allowed.includes('public')) throw new Unreachable(refusalOf(url))
-  const found = await addressesOf(host, signal, network).catch(() => [])
+  const names = network ?? (isPublicOnly ? publicNetwork : namesHere)
+  const found = await addressesOf(host, signal, names).catch(() => [])
   // A name without an address reads like one with a private address.
   const isAllowed =
     found.length > 0 &&

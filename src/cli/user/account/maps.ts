@@ -56,7 +56,7 @@ function readTemplate(text: string): NamedMapTemplate {
 
 const share: UserCommand = {
   name: 'map share',
-  summary: 'print the address of the page of a named map, for people without an account',
+  summary: 'print the address of the page of a named map',
   arguments: mapArgument,
   options: {
     frame: { type: 'boolean', help: 'print an <iframe> for a web page instead' },

@@ -12,7 +12,7 @@ const nameArgument = [{ name: 'NAME', kind: 'text' }] as const
 
 const create: UserCommand = {
   name: 'schedule create',
-  summary: 'make or replace a schedule, which makes a job at each due time',
+  summary: 'make or replace a schedule: a job at each due time',
   arguments: [
     ...nameArgument,
     { name: 'CRON', kind: 'text' },
