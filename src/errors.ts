@@ -477,6 +477,12 @@ export const errors = {
   deliveryNotFound: () => raise('delivery-not-found', 'not-found', 'Delivery not found'),
   tooManyWebhooks: (most: number) =>
     raise('too-many-webhooks', 'conflict', `A user has at most ${most} webhooks: delete some`),
+  tooManyTestMessages: (most: number) =>
+    raise(
+      'too-many-test-messages',
+      'conflict',
+      `${most} test messages of this webhook are waiting: send another later`,
+    ),
 
   // tiles
   tilesBusy: (retryAfterSeconds: number) =>

@@ -16,7 +16,7 @@ create table cartage.webhooks (
 );
 
 create index webhooks_of_user on cartage.webhooks (user_id, created_at) where job_id is null;
-create index webhooks_of_job on cartage.webhooks (user_id, job_id) where job_id is not null;
+create index webhooks_of_job on cartage.webhooks (user_id, job_id, id) where job_id is not null;
 
 -- The outbox: messages, each to one address. Written in the transaction that ends the job.
 create table cartage.webhook_deliveries (
@@ -27,7 +27,7 @@ create table cartage.webhook_deliveries (
   type        text not null,
   -- The job or import; null: a test.
   subject     uuid,
-  -- As it was first sent: each attempt sends the same.
+  -- As it was first sent: each attempt sends the same. Null once it is delivered, as the job tells it.
   body        text,
   status      text not null default 'pending' check (status in ('pending', 'delivered', 'undelivered')),
   attempts    integer not null default 0,
@@ -46,7 +46,9 @@ create table cartage.webhook_deliveries (
 create index deliveries_due on cartage.webhook_deliveries (user_id, due_at) where status = 'pending';
 create index deliveries_listed on cartage.webhook_deliveries (user_id, position);
 create index deliveries_of_webhook on cartage.webhook_deliveries (webhook_id, position);
-create index deliveries_ended on cartage.webhook_deliveries (updated_at) where status <> 'pending';
+-- Of one job and address the oldest goes first.
+create index deliveries_in_order on cartage.webhook_deliveries (webhook_id, subject, position) where status = 'pending';
+create index deliveries_ended on cartage.webhook_deliveries (status, updated_at) where status <> 'pending';
 
 -- Runs with the settings of the function that ends the job.
 create function cartage.note_end_of_job() returns trigger language plpgsql as $$
@@ -56,16 +58,37 @@ declare
     when new.status = 'done' then 'import.complete'
     else 'import.failure'
   end;
+  most_pending constant integer := 10000;
+  told uuid[];
+  is_full boolean;
 begin
-  insert into cartage.webhook_deliveries (user_id, webhook_id, type, subject)
-  select w.user_id, w.id, event, new.id from cartage.webhooks w
-  where w.user_id = new.user_id and w.job_id is null and w.is_enabled and event = any (w.events)
-  union all
-  select w.user_id, w.id, event, new.id from cartage.webhooks w
-  where w.user_id = new.user_id and w.job_id = new.id and event = any (w.events);
+  if new.is_import and exists (
+    select from cartage.imports i where i.user_id = new.user_id and i.id = new.id and i.options ->> 'isPreview' = 'true'
+  ) then
+    return null;
+  end if;
+  told := array(
+    select w.id from cartage.webhooks w
+    where w.user_id = new.user_id and w.job_id is null and w.is_enabled and event = any (w.events)
+    union all
+    select w.id from cartage.webhooks w where w.user_id = new.user_id and w.job_id = new.id and event = any (w.events)
+  );
+  if cardinality(told) = 0 then
+    return null;
+  end if;
+  select count(*) = most_pending into is_full
+  from (select from cartage.webhook_deliveries d where d.user_id = new.user_id and d.status = 'pending' limit most_pending) pending;
+  insert into cartage.webhook_deliveries (user_id, webhook_id, type, subject, status, failure)
+  select new.user_id, w.id, event, new.id, case when is_full then 'undelivered' else 'pending' end,
+    case when is_full then format('%s messages of this user were waiting', most_pending) end
+  from unnest(told) w (id);
   return null;
 end
 $$;
 
 create trigger note_end after update on cartage.jobs for each row
   when (old.finished_at is null and new.finished_at is not null) execute function cartage.note_end_of_job();
+
+-- An import that has failed before it was queued. At the end of the transaction, when its row in cartage.imports is written too.
+create constraint trigger note_failed_import after insert on cartage.jobs deferrable initially deferred for each row
+  when (new.is_import and new.finished_at is not null) execute function cartage.note_end_of_job();

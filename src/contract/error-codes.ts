@@ -132,6 +132,7 @@ export const errorCodes = [
   'webhook-not-found',
   'delivery-not-found',
   'too-many-webhooks',
+  'too-many-test-messages',
   // tiles
   'tiles-busy',
   'tile-too-large',

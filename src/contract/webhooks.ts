@@ -21,6 +21,8 @@ export type DeliveryStatus = (typeof deliveryStatuses)[number]
 /** Of a user, and of one job. */
 export const maxWebhooks = 20
 export const maxNotify = 5
+/** Of a webhook. */
+export const maxPendingTests = 5
 export const maxWebhookUrl = 2_048
 export const maxDeliveriesListed = 100
 

@@ -1,7 +1,9 @@
 import type { Pool } from 'pg'
 import type { Account } from '../auth/account.ts'
-import type { DeliveryStatus } from '../contract/webhooks.ts'
+import { type DeliveryStatus, maxPendingTests } from '../contract/webhooks.ts'
+import { errors } from '../errors.ts'
 import { type JobRow, readJob } from '../jobs/job-store.ts'
+import { inTransaction } from '../postgres/transaction.ts'
 import type { Subject } from './message.ts'
 
 type Control = Pick<Pool, 'query'>
@@ -23,49 +25,56 @@ export type ClaimedDelivery = Readonly<{
 }>
 
 /**
- * Takes messages that are due, few of each user, so that one whose addresses do not answer does not hold up the others. Of one job
- * and address the oldest goes first. If nothing is written of an attempt, another sender makes the next one.
+ * Takes messages that are due. Users take turns, and each has at most `perUser` under way, so that one whose addresses do not answer
+ * does not hold up the others. Of one job and address the oldest goes first. If nothing is written of an attempt, another sender
+ * makes the next one.
  */
 export async function claimDeliveries(
   control: Control,
-  {
-    most,
-    perUser,
-    busyUsers,
-    leaseSeconds,
-  }: Readonly<{ most: number; perUser: number; busyUsers: readonly number[]; leaseSeconds: number }>,
+  { most, perUser, underWay, leaseSeconds }: ClaimWish,
 ): Promise<readonly ClaimedDelivery[]> {
   const { rows } = await control.query<ClaimedDelivery>({
     name: 'claim-deliveries',
-    text: `with recursive owner (user_id) as (
+    text: `with recursive pending_user (user_id) as (
         (select d.user_id from cartage.webhook_deliveries d where d.status = 'pending' order by d.user_id limit 1)
         union all
         select (select d.user_id from cartage.webhook_deliveries d
-          where d.status = 'pending' and d.user_id > owner.user_id order by d.user_id limit 1)
-        from owner where owner.user_id is not null
+          where d.status = 'pending' and d.user_id > p.user_id order by d.user_id limit 1)
+        from pending_user p where p.user_id is not null
+      ), owner as (
+        select p.user_id, coalesce(busy.count, 0) as busy
+        from pending_user p left join unnest($3::integer[], $4::integer[]) as busy (user_id, count) using (user_id)
       ), due as (
         select d.id from owner, lateral (
-          select d.id, d.due_at from cartage.webhook_deliveries d
+          select d.id, d.due_at, row_number() over (order by d.due_at) as turn from cartage.webhook_deliveries d
           where d.status = 'pending' and d.user_id = owner.user_id and d.due_at <= clock_timestamp()
             and not exists (select from cartage.webhook_deliveries earlier
               where earlier.webhook_id = d.webhook_id and earlier.subject = d.subject and earlier.status = 'pending'
                 and earlier.position < d.position)
-          order by d.due_at limit $2
-        ) d where owner.user_id <> all ($3::integer[]) order by d.due_at limit $1
+          order by d.due_at limit greatest($2 - owner.busy, 0)
+        ) d order by owner.busy + d.turn, d.due_at limit $1
       ), locked as (
         select d.id from cartage.webhook_deliveries d
         where d.id in (select id from due) and d.status = 'pending' and d.due_at <= clock_timestamp() for update skip locked
       )
       update cartage.webhook_deliveries d
       set claim = gen_random_uuid(), attempts = d.attempts + 1, updated_at = clock_timestamp(),
-        due_at = clock_timestamp() + make_interval(secs => $4)
+        due_at = clock_timestamp() + make_interval(secs => $5)
       from locked, cartage.webhooks w where d.id = locked.id and w.id = d.webhook_id
       returning d.id, d.claim, d.user_id as "userId", d.type, d.subject, d.body, d.attempts, d.created_at as "createdAt",
         d.updated_at as "claimedAt", w.url, w.sealed_secret as "sealedSecret", w.include_sql as "includeSql"`,
-    values: [most, perUser, busyUsers, leaseSeconds],
+    values: [most, perUser, [...underWay.keys()], [...underWay.values()], leaseSeconds],
   })
   return rows
 }
+
+export type ClaimWish = Readonly<{
+  most: number
+  perUser: number
+  /** How many messages of each user this sender has under way. */
+  underWay: ReadonlyMap<number, number>
+  leaseSeconds: number
+}>
 
 /** What the message is about. Undefined: it was deleted meanwhile. */
 export async function findSubject(
@@ -102,7 +111,10 @@ export async function keepBody(
 
 export type Attempt = Readonly<{ isDelivered: boolean; answer: number | null; failure: string | null }>
 
-/** Only of the last attempt. After its time is over, a message is undelivered. */
+/**
+ * Only of the last attempt. After its time is over, or when its webhook was disabled meanwhile, a message is undelivered. The body
+ * of a delivered one can be made again from its job.
+ */
 export async function writeAttempt(
   control: Control,
   { id, claim }: ClaimedDelivery,
@@ -111,7 +123,8 @@ export async function writeAttempt(
 ): Promise<void> {
   await control.query(
     `update cartage.webhook_deliveries
-     set status = case when $3 then 'delivered' when gives_up_at <= clock_timestamp() then 'undelivered' else 'pending' end,
+     set status = case when $3 then 'delivered' when gives_up_at <= clock_timestamp() then 'undelivered' else status end,
+       body = case when $3 and subject is not null then null else body end,
        answer = $4, failure = $5, claim = null, updated_at = clock_timestamp(),
        due_at = least(clock_timestamp() + make_interval(secs => $6), greatest(gives_up_at, clock_timestamp()))
      where id = $1 and claim = $2`,
@@ -167,37 +180,53 @@ export async function redeliver(
 
 /** A message without a job. Undefined if there is no such webhook. */
 export async function insertTest(
-  control: Control,
+  control: Pool,
   { userId }: Account,
   webhookId: string,
 ): Promise<ListedDelivery | undefined> {
-  const { rows } = await control.query<{ id: string }>(
-    `insert into cartage.webhook_deliveries (user_id, webhook_id, type)
-     select user_id, id, 'webhook.test' from cartage.webhooks where user_id = $1 and id = $2 and job_id is null returning id`,
-    [userId, webhookId],
-  )
-  const [made] = rows
-  if (!made) return undefined
-  const found = await control.query<ListedDelivery>(
-    `select ${listed} from cartage.webhook_deliveries d join cartage.webhooks w on w.id = d.webhook_id where d.id = $1`,
-    [made.id],
-  )
-  return found.rows[0]
+  return inTransaction(control, async (tx) => {
+    const locked = await tx.query(
+      'select from cartage.webhooks where user_id = $1 and id = $2 and job_id is null for no key update',
+      [userId, webhookId],
+    )
+    if (locked.rowCount === 0) return undefined
+    const { rows } = await tx.query<{ id: string }>(
+      `insert into cartage.webhook_deliveries (user_id, webhook_id, type) select $1, $2, 'webhook.test'
+       where (select count(*) from cartage.webhook_deliveries
+         where webhook_id = $2 and subject is null and type = 'webhook.test' and status = 'pending') < $3 returning id`,
+      [userId, webhookId, maxPendingTests],
+    )
+    if (!rows[0]) throw errors.tooManyTestMessages(maxPendingTests)
+    const found = await tx.query<ListedDelivery>(
+      `select ${listed} from cartage.webhook_deliveries d join cartage.webhooks w on w.id = d.webhook_id where d.id = $1`,
+      [rows[0].id],
+    )
+    return found.rows[0]
+  })
 }
 
-/** Delivered ones after three days, undelivered ones after thirty, and addresses of jobs that are gone or were never made. */
-export async function sweepWebhooks(control: Control): Promise<void> {
-  await control.query(
-    `delete from cartage.webhook_deliveries
-     where status = 'delivered' and updated_at < clock_timestamp() - interval '3 days'
-       or status = 'undelivered' and updated_at < clock_timestamp() - interval '30 days'`,
+/** Removes some delivered messages after three days; true: there may be more. */
+export const cleanDelivered = (control: Control) => cleanDeliveries(control, 'delivered', 3)
+
+/** The same for undelivered ones, after thirty days. */
+export const cleanUndelivered = (control: Control) => cleanDeliveries(control, 'undelivered', 30)
+
+async function cleanDeliveries(
+  control: Control,
+  status: Exclude<DeliveryStatus, 'pending'>,
+  days: number,
+): Promise<boolean> {
+  const { rowCount } = await control.query(
+    `delete from cartage.webhook_deliveries d using (
+       select id from cartage.webhook_deliveries
+       where status = '${status}' and updated_at < clock_timestamp() - interval '${days} days'
+       order by updated_at limit ${stepDeliveries} for update skip locked
+     ) old where d.id = old.id`,
   )
-  await control.query(
-    `delete from cartage.webhooks w where job_id is not null and created_at < clock_timestamp() - interval '1 hour'
-       and not exists (select from cartage.jobs j where j.user_id = w.user_id and j.id = w.job_id)
-       and not exists (select from cartage.webhook_deliveries d where d.webhook_id = w.id)`,
-  )
+  return rowCount === stepDeliveries
 }
+
+const stepDeliveries = 500
 
 const listed = `d.id, d.webhook_id as "webhookId", w.url, d.type, d.subject, d.status, d.attempts, d.answer, d.failure,
   d.due_at as "dueAt", d.created_at as "createdAt", d.updated_at as "updatedAt"`

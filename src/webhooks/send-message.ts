@@ -1,5 +1,6 @@
 import { type IncomingMessage, request as overHttp } from 'node:http'
 import { request as overHttps } from 'node:https'
+import type { Duplex } from 'node:stream'
 import { type Network, only } from '../network/network.ts'
 import type { Attempt } from './delivery-store.ts'
 import { type Allowed, findTarget, Unreachable } from './target.ts'
@@ -61,7 +62,13 @@ async function statusOf(
       resolve(response.statusCode ?? 0)
       response.destroy()
     })
+    // After an answer of 101 neither a response nor an error follows.
+    request.once('upgrade', (_response: IncomingMessage, socket: Duplex) => {
+      resolve(101)
+      socket.destroy()
+    })
     request.on('error', reject)
+    request.once('close', () => reject(new Error('The connection was closed')))
     request.end(bytes)
   })
 }

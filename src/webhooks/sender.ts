@@ -2,17 +2,20 @@ import type { Pool } from 'pg'
 import type { Log } from '../log/log.ts'
 import type { Network } from '../network/network.ts'
 import type { Secrets } from '../secrets.ts'
+import { cleanInSteps } from '../waiting/clean-in-steps.ts'
 import {
   type ClaimedDelivery,
   claimDeliveries,
+  cleanDelivered,
+  cleanUndelivered,
   findSubject,
   keepBody,
-  sweepWebhooks,
   writeAttempt,
 } from './delivery-store.ts'
 import { bodyOf, signedHeaders } from './message.ts'
-import { sendMessage } from './send-message.ts'
+import { type Message, sendMessage } from './send-message.ts'
 import type { Allowed } from './target.ts'
+import { cleanJobWebhooks } from './webhook-store.ts'
 
 export type SenderParts = Readonly<{
   control: Pool
@@ -33,6 +36,7 @@ export class Sender {
   readonly #underWay = new Map<Promise<void>, number>()
   #timer: NodeJS.Timeout | undefined
   #isLooking = false
+  #sweeping: Promise<void> = Promise.resolve()
   #sweptAt = Number.NEGATIVE_INFINITY
 
   constructor(parts: SenderParts) {
@@ -47,7 +51,7 @@ export class Sender {
   async stop(): Promise<void> {
     clearInterval(this.#timer)
     this.#stopping.abort()
-    await Promise.allSettled(this.#underWay.keys())
+    await Promise.allSettled([...this.#underWay.keys(), this.#sweeping])
   }
 
   async #look(): Promise<void> {
@@ -57,12 +61,12 @@ export class Sender {
     try {
       const room = mostUnderWay - this.#underWay.size
       if (room > 0) {
-        const asked = { most: room, perUser: mostOfUser, busyUsers: this.#busyUsers(), leaseSeconds }
+        const asked = { most: room, perUser: mostOfUser, underWay: this.#countsUnderWay(), leaseSeconds }
         for (const delivery of await claimDeliveries(control, asked)) this.#begin(delivery)
       }
       if (performance.now() - this.#sweptAt > sweepMs) {
         this.#sweptAt = performance.now()
-        await sweepWebhooks(control)
+        this.#sweeping = this.#sweeping.then(() => this.#sweep())
       }
     } catch (error) {
       log.warn({ err: error }, 'cannot look for messages to webhooks: trying again')
@@ -71,10 +75,24 @@ export class Sender {
     }
   }
 
-  #busyUsers(): readonly number[] {
+  #countsUnderWay(): ReadonlyMap<number, number> {
     const counts = new Map<number, number>()
     for (const user of this.#underWay.values()) counts.set(user, (counts.get(user) ?? 0) + 1)
-    return [...counts].filter(([, count]) => count >= mostOfUser).map(([user]) => user)
+    return counts
+  }
+
+  /** Old messages, and addresses of jobs that are gone. What fails is tried again in an hour. */
+  async #sweep(): Promise<void> {
+    const { control, log } = this.#parts
+    let last: Awaited<ReturnType<typeof cleanJobWebhooks>>
+    const cleanOfJobs = async () => {
+      last = await cleanJobWebhooks(control, last)
+      return last !== undefined
+    }
+    for (const cleanSome of [() => cleanDelivered(control), () => cleanUndelivered(control), cleanOfJobs])
+      await cleanInSteps(cleanSome, () => this.#stopping.signal.aborted).catch((error: unknown) =>
+        log.warn({ err: error }, 'cannot remove old messages to webhooks'),
+      )
   }
 
   #begin(delivery: ClaimedDelivery): void {
@@ -88,17 +106,28 @@ export class Sender {
   }
 
   async #send(delivery: ClaimedDelivery): Promise<void> {
-    const { control, secrets, allowed, network } = this.#parts
-    const body = delivery.body ?? (await this.#makeBody(delivery))
-    if (body === undefined) return
-    const secret = delivery.sealedSecret === null ? undefined : secrets.open(delivery.sealedSecret)
-    const seconds = Math.floor(delivery.claimedAt.getTime() / 1000)
-    const headers = signedHeaders(delivery.id, seconds, body, secret)
-    const message = { url: delivery.url, headers, body }
+    const { control, allowed, network } = this.#parts
+    const message = await this.#makeMessage(delivery).catch(async (error: unknown) => {
+      const failure = 'The message cannot be made: the log of the server says why'
+      const attempt = { isDelivered: false, answer: null, failure }
+      await writeAttempt(control, delivery, attempt, pauseSeconds(delivery.attempts))
+      throw error
+    })
+    if (!message) return
     const attempt = await sendMessage(allowed, message, this.#stopping.signal, network())
     // Not its fault: another process sends it after the lease.
     if (this.#stopping.signal.aborted && !attempt.isDelivered) return
     await writeAttempt(control, delivery, attempt, pauseSeconds(delivery.attempts))
+  }
+
+  /** Undefined: another sender has taken it over. */
+  async #makeMessage(delivery: ClaimedDelivery): Promise<Message | undefined> {
+    const { id, url, sealedSecret, claimedAt } = delivery
+    const body = delivery.body ?? (await this.#makeBody(delivery))
+    if (body === undefined) return undefined
+    const secret = sealedSecret === null ? undefined : this.#parts.secrets.open(sealedSecret)
+    const seconds = Math.floor(claimedAt.getTime() / 1000)
+    return { url, headers: signedHeaders(id, seconds, body, secret), body }
   }
 
   async #makeBody(delivery: ClaimedDelivery): Promise<string | undefined> {

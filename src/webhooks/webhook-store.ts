@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import type { Account } from '../auth/account.ts'
 import { maxWebhooks, type WebhookEvent } from '../contract/webhooks.ts'
+import { inTransaction, type Queryable } from '../postgres/transaction.ts'
 
 type Control = Pick<Pool, 'query'>
 
@@ -23,23 +24,27 @@ export type NewWebhook = Readonly<{
 
 /** Undefined if the user has too many. */
 export async function insertWebhook(
-  control: Control,
+  control: Pool,
   { userId }: Account,
   { url, events, sealedSecret, includeSql, isEnabled }: NewWebhook,
 ): Promise<Webhook | undefined> {
-  const { rows } = await control.query<Webhook>(
-    `insert into cartage.webhooks (user_id, url, events, sealed_secret, include_sql, is_enabled)
-     select $1, $2, $3, $4, $5, $6
-     where (select count(*) from cartage.webhooks where user_id = $1 and job_id is null) < $7
-     returning ${columns}`,
-    [userId, url, events, sealedSecret, includeSql, isEnabled, maxWebhooks],
-  )
-  return rows[0]
+  return inTransaction(control, async (tx) => {
+    // One after another, so that each counts those before it.
+    await tx.query('select from cartage.users where id = $1 for no key update', [userId])
+    const { rows } = await tx.query<Webhook>(
+      `insert into cartage.webhooks (user_id, url, events, sealed_secret, include_sql, is_enabled)
+       select $1, $2, $3, $4, $5, $6
+       where (select count(*) from cartage.webhooks where user_id = $1 and job_id is null) < $7
+       returning ${columns}`,
+      [userId, url, events, sealedSecret, includeSql, isEnabled, maxWebhooks],
+    )
+    return rows[0]
+  })
 }
 
 /** Writes whom a job tells, before the job itself is written. */
 export async function insertNotices(
-  control: Control,
+  control: Queryable,
   { userId }: Account,
   jobId: string,
   notices: readonly NewWebhook[],
@@ -60,7 +65,7 @@ export async function listWebhooks(control: Control, { userId }: Account): Promi
   return rows
 }
 
-/** Undefined if there is none. A null secret stays as it was. */
+/** Undefined if there is none. A null secret stays as it was. A disabled one sends nothing that waits. */
 export async function updateWebhook(
   control: Control,
   { userId }: Account,
@@ -68,9 +73,16 @@ export async function updateWebhook(
   { url, events, sealedSecret, includeSql, isEnabled }: NewWebhook,
 ): Promise<Webhook | undefined> {
   const { rows } = await control.query<Webhook>(
-    `update cartage.webhooks set url = $3, events = $4, sealed_secret = coalesce($5, sealed_secret), include_sql = $6,
-       is_enabled = $7
-     where user_id = $1 and id = $2 and job_id is null returning ${columns}`,
+    `with changed as (
+       update cartage.webhooks set url = $3, events = $4, sealed_secret = coalesce($5, sealed_secret), include_sql = $6,
+         is_enabled = $7
+       where user_id = $1 and id = $2 and job_id is null returning *
+     ), stopped as (
+       update cartage.webhook_deliveries d
+       set status = 'undelivered', failure = 'The webhook was disabled', updated_at = clock_timestamp()
+       from changed where d.webhook_id = changed.id and d.status = 'pending' and not changed.is_enabled
+     )
+     select ${columns} from changed`,
     [userId, id, url, events, sealedSecret, includeSql, isEnabled],
   )
   return rows[0]
@@ -84,5 +96,33 @@ export async function deleteWebhook(control: Control, { userId }: Account, id: s
   )
   return rowCount === 1
 }
+
+type JobWebhook = Readonly<{ userId: number; jobId: string; id: string }>
+
+/** Looks at some addresses of jobs after `last`, and deletes those of jobs that are gone or were never made. Undefined: it was the end. */
+export async function cleanJobWebhooks(
+  control: Control,
+  last: JobWebhook | undefined,
+): Promise<JobWebhook | undefined> {
+  const { rows } = await control.query<JobWebhook>(
+    `with seen as materialized (
+       select w.id, w.user_id, w.job_id, w.created_at from cartage.webhooks w
+       where w.job_id is not null and (w.user_id, w.job_id, w.id) > ($1, $2, $3)
+       order by w.user_id, w.job_id, w.id limit ${stepWebhooks}
+     ), gone as (
+       delete from cartage.webhooks w using seen
+       where w.id = seen.id and seen.created_at < clock_timestamp() - interval '1 hour'
+         and not exists (select from cartage.jobs j where j.user_id = seen.user_id and j.id = seen.job_id)
+         and not exists (select from cartage.webhook_deliveries d where d.webhook_id = seen.id)
+     )
+     select user_id as "userId", job_id as "jobId", id from seen
+     order by user_id, job_id, id offset ${stepWebhooks - 1}`,
+    [last?.userId ?? 0, last?.jobId ?? firstId, last?.id ?? firstId],
+  )
+  return rows[0]
+}
+
+const stepWebhooks = 500
+const firstId = '00000000-0000-0000-0000-000000000000'
 
 const columns = `id, url, events, include_sql as "includeSql", is_enabled as "isEnabled", created_at as "createdAt"`

@@ -6,6 +6,7 @@ import { errors } from '../errors.ts'
 import type { Log } from '../log/log.ts'
 import type { Network } from '../network/network.ts'
 import type { Databases } from '../postgres/databases.ts'
+import type { Queryable } from '../postgres/transaction.ts'
 import type { Secrets } from '../secrets.ts'
 import { secretOf } from './message.ts'
 import { Sender } from './sender.ts'
@@ -58,9 +59,14 @@ export class Webhooks {
   }
 
   /** Whom a job tells. Written before the job is. */
-  async note(account: Account, jobId: string, wanted: readonly WantedWebhook[]): Promise<void> {
+  async note(
+    control: Queryable,
+    account: Account,
+    jobId: string,
+    wanted: readonly WantedWebhook[],
+  ): Promise<void> {
     await insertNotices(
-      this.#databases.control,
+      control,
       account,
       jobId,
       wanted.map((each) => this.#sealed(each)),

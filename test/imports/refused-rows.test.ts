@@ -64,6 +64,19 @@ test('bad rows among many cost few others again, and nothing else is lost', asyn
   assert.deepEqual(counted, [{ rows: 19_979, kinds: 19_979 }])
 })
 
+test('long rows that the table refuses are listed by their beginning, unless all are asked for', async (t) => {
+  const { load, user } = await setupImports(t)
+  await user.sql('create table t (n int not null, s text)')
+  const long = `,${'x'.repeat(170_000)}`
+  const content = `n,s\n${Array.from({ length: 120 }, () => long).join('\n')}\n1,good\n`
+  const done = await load('t.csv', content, append)
+  assert.deepEqual([done.get_error_text, done.rejected_rows, done.rejected?.length], [null, 120, 100])
+  assert.deepEqual(new Set(done.rejected!.map(({ text }) => text)), new Set([long.slice(0, 1024)]))
+  assert.deepEqual((await user.sql('select * from t')).rows, [{ n: 1, s: 'good' }])
+  const failed = await load('t.csv', content, { ...append, rejects: 'all' })
+  assert.match(failed.get_error_text!.what_about, /rejects=all lists up to 16 MB/)
+})
+
 test('upsert leaves out bad rows, and the last good row of a key wins', async (t) => {
   const { load, user } = await setupImports(t)
   await user.sql(`create table t (k int primary key, v int check (v > 0));

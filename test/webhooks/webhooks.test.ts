@@ -92,9 +92,11 @@ test('a message that is not taken is sent again with the same id and bytes, late
       const { body } = await ask(user, 'GET', 'webhooks/deliveries?status=pending')
       assert.equal(body.deliveries[0].response_status, 500)
       assert.equal(body.deliveries[0].attempts, attempt)
-      return body.deliveries[0]
+      const pause = Date.parse(body.deliveries[0].next_attempt_at) - Date.parse(body.deliveries[0].updated_at)
+      assert.notEqual(pause, 30_000, 'the attempt is still under way')
+      return pause
     })
-    pauses.push(Date.parse(waiting.next_attempt_at) - Date.parse(waiting.updated_at))
+    pauses.push(waiting)
     await hurry(it)
   }
   assert.ok(pauses[0]! > 4_000 && pauses[1]! > 3 * pauses[0]! && pauses[2]! > 3 * pauses[1]!, String(pauses))
@@ -261,4 +263,134 @@ test('cartage job run --notify names addresses that are told', async (t) => {
   )
   assert.equal(run.code, 0, run.err)
   for (const hook of [one, two]) assert.equal((await hook.atLeast(1))[0]!.body.type, 'job.done')
+})
+
+test('an answer of 101 is a refusal like others, and is tried again', async (t) => {
+  const it = await house(t)
+  const { user } = it
+  const hook = receiver.address(() => 101)
+  await ranJob(user, 'select 1', { notify: [{ url: hook.url }] })
+  await hook.atLeast(1)
+  await eventually(async () => {
+    const { body } = await ask(user, 'GET', 'webhooks/deliveries?status=pending')
+    assert.equal(body.deliveries[0].response_status, 101)
+  })
+})
+
+test('a repeated request with other addresses in notify is refused, and one with the same is not told twice', async (t) => {
+  const { user } = await house(t)
+  const [one, two] = [receiver.address(), receiver.address()]
+  const post = async (url: string) => {
+    const response = await fetch(`${user.base}/api/v4/jobs?api_key=${user.masterToken}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'idempotency-key': 'told once' },
+      body: JSON.stringify({ query: 'select 1', notify: [{ url }] }),
+    })
+    return { status: response.status, code: ((await response.json()) as { code?: string }).code }
+  }
+  assert.equal((await post(one.url)).status, 201)
+  assert.equal((await post(one.url)).status, 201)
+  assert.equal((await post(two.url)).code, 'idempotency-key-reused')
+  await one.atLeast(1)
+  const { body } = await ask(user, 'GET', 'webhooks/deliveries')
+  assert.equal(body.deliveries.length, 1)
+})
+
+test('a request for the 21st webhook waits for one that is about to make the 20th, and is refused', async (t) => {
+  const { user, service } = await house(t)
+  const { url } = receiver.address()
+  for (let made = 0; made < 19; made++) await ask(user, 'POST', 'webhooks', { url })
+  const { control } = service.services.databases
+  const first = await control.connect()
+  t.after(() => first.release(true))
+  await first.query('begin')
+  await first.query('select from cartage.users where id = $1 for no key update', [user.account.userId])
+  await first.query(
+    `insert into cartage.webhooks (user_id, url, events, include_sql) values ($1, $2, '{}', false)`,
+    [user.account.userId, url],
+  )
+  const second = ask(user, 'POST', 'webhooks', { url })
+  await eventually(async () => {
+    const { rows } = await control.query(
+      `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%no key update'`,
+    )
+    assert.equal(rows.length, 1)
+  })
+  await first.query('commit')
+  assert.equal((await second).body.code, 'too-many-webhooks')
+})
+
+test('a disabled webhook sends nothing that waits, and at most 5 tests of one wait', async (t) => {
+  const { user } = await house(t)
+  const hook = receiver.address(() => 500)
+  const { body: made } = await ask(user, 'POST', 'webhooks', { url: hook.url })
+  const tests = await Promise.all(
+    Array.from({ length: 8 }, () => ask(user, 'POST', `webhooks/${made.id}/test`)),
+  )
+  assert.equal(tests.filter(({ status }) => status === 202).length, 5)
+  const refused = await ask(user, 'POST', `webhooks/${made.id}/test`)
+  assert.deepEqual([refused.status, refused.body.code], [409, 'too-many-test-messages'])
+  await ask(user, 'PUT', `webhooks/${made.id}`, { url: hook.url, enabled: false })
+  await eventually(async () => {
+    const { body } = await ask(user, 'GET', 'webhooks/deliveries')
+    assert.deepEqual(
+      new Set(body.deliveries.map((one: { status: string }) => one.status)),
+      new Set(['undelivered']),
+    )
+  })
+})
+
+test('an import that sent nothing is told as failed, and a preview is not told', async (t) => {
+  const { user } = await house(t)
+  const hook = receiver.address()
+  await ask(user, 'POST', 'webhooks', { url: hook.url })
+  const post = async (query: string, body: FormData) => {
+    const response = await fetch(`${user.base}/api/v1/imports?api_key=${user.masterToken}${query}`, {
+      method: 'POST',
+      body,
+    })
+    return (await response.json()) as { item_queue_id: string }
+  }
+  const form = new FormData()
+  form.set('file', new Blob(['n\n1\n']), 'numbers.csv')
+  const { item_queue_id: id } = await post('&preview=true', form)
+  await eventually(async () => {
+    const response = await fetch(`${user.base}/api/v1/imports/${id}?api_key=${user.masterToken}`)
+    assert.equal(((await response.json()) as { state: string }).state, 'complete')
+  })
+  const { item_queue_id: nothing } = await post('', new FormData())
+  const [told] = await hook.atLeast(1)
+  assert.deepEqual([told!.body.type, told!.body.data.id], ['import.failure', nothing])
+  assert.equal((await ask(user, 'GET', 'webhooks/deliveries')).body.deliveries.length, 1)
+})
+
+test('beyond 10,000 waiting messages of a user, a message is undelivered at once', async (t) => {
+  const { user, service } = await house(t)
+  const hook = receiver.address()
+  const { body: made } = await ask(user, 'POST', 'webhooks', { url: hook.url })
+  await service.services.databases.control.query(
+    `insert into cartage.webhook_deliveries (user_id, webhook_id, type, subject, due_at)
+     select $1, $2, 'job.done', gen_random_uuid(), clock_timestamp() + interval '1 hour' from generate_series(1, 10000)`,
+    [user.account.userId, made.id],
+  )
+  await ranJob(user, 'select 1')
+  const { body } = await ask(user, 'GET', 'webhooks/deliveries?status=undelivered')
+  assert.deepEqual(
+    body.deliveries.map((one: { failure: string }) => one.failure),
+    ['10000 messages of this user were waiting'],
+  )
+})
+
+test('a message whose secret cannot be read is listed with a failure, and given up', async (t) => {
+  const it = await house(t)
+  const { control } = it.service.services.databases
+  const hook = receiver.address()
+  const { body: made } = await ask(it.user, 'POST', 'webhooks', { url: hook.url })
+  await control.query(`update cartage.webhooks set sealed_secret = '\\x00' where id = $1`, [made.id])
+  await ranJob(it.user, 'select 1')
+  await hurry(it, 'gives_up_at')
+  await eventually(async () => {
+    const { body } = await ask(it.user, 'GET', 'webhooks/deliveries?status=undelivered')
+    assert.match(body.deliveries[0]?.failure, /cannot be made/)
+  })
 })

@@ -75,7 +75,8 @@ export const listedBytes = ({ value, error, text }: Pick<RejectedRow, 'value' | 
   Buffer.byteLength(text) + Buffer.byteLength(error) + Buffer.byteLength(value ?? '') + 100
 
 const firstRows = 100
-const shortTextBytes = 1024
+/** Of the text of a row, unless all is kept. */
+export const shortTextBytes = 1024
 /** Of all listed rows of a load. */
 export const mostTextBytes = 16 * 1024 * 1024
 export const tooMuchText =

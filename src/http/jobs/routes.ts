@@ -106,13 +106,10 @@ function creating(
     const { account } = await jobsCaller(services, request)
     const definition = readJob(request.body)
     const notify = readNotify(services.config.webhooks, (request.body as { notify?: unknown }).notify)
-    const { job, isReplay } = await submitJob(
-      services,
-      account,
-      definition,
-      readIdempotencyKey(request),
-      (id) => services.webhooks.note(account, id, notify),
-    )
+    const { job, isReplay } = await submitJob(services, account, definition, readIdempotencyKey(request), {
+      wanted: notify,
+      write: (control, id) => services.webhooks.note(control, account, id, notify),
+    })
     if (isReplay) reply.header('Idempotency-Replayed', 'true')
     return reply
       .code(201)

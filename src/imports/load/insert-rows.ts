@@ -1,4 +1,10 @@
-import { cutValue, placeOf, type RejectedPlace, type RejectedRows } from '../../copy/load/rejected-rows.ts'
+import {
+  cutValue,
+  placeOf,
+  type RejectedPlace,
+  type RejectedRows,
+  shortTextBytes,
+} from '../../copy/load/rejected-rows.ts'
 import { quoteIdentifier, quoteLiteral, quoteQualified } from '../../postgres/quote.ts'
 import { sqlstate } from '../../postgres/sqlstate.ts'
 import { ImportFailure } from '../import-failure.ts'
@@ -87,12 +93,14 @@ async function insertGood(
   const { place, encoding, ...form } = stage.section ?? { place: '', encoding: undefined }
   const rejected = rejects.begin(encoding)
   rejected.beginSection(stage.wanted, form)
-  const { bad, beyond } = await insertAroundBad(loading, stage, upsert, rejected.room)
+  const mostKept = rejects.keepsAll ? Number.POSITIVE_INFINITY : mostListed
+  const { bad, count, beyond } = await insertAroundBad(loading, stage, upsert, rejected.room, mostKept)
   await listBad(loading, stage, bad, rejected, rejects.keepsAll)
+  rejected.count += count - bad.length
   rejects.add(rejected, place)
   if (beyond) throw tooManyBadRows(beyond)
-  if (bad.length === stage.rows) throw nothingLeft(rejected)
-  stage.rows -= bad.length
+  if (count === stage.rows) throw nothingLeft(rejected)
+  stage.rows -= count
 }
 
 const tooManyBadRows = ({ line, fault }: BadRow) =>
@@ -100,13 +108,17 @@ const tooManyBadRows = ({ line, fault }: BadRow) =>
     cause: fault,
   })
 
+/** Of the bad rows the first `mostKept`, and their number. */
+type AroundBad = Readonly<{ bad: readonly BadRow[]; count: number; beyond?: BadRow }>
+
 /** In the order of the file, up to the first bad row beyond `mostBad`. Fewer rows at once after a fault, as bad rows often stand together, and then more again. */
 async function insertAroundBad(
   loading: Loading,
   stage: Stage,
   upsert: Upsert | undefined,
   mostBad: number,
-): Promise<Readonly<{ bad: readonly BadRow[]; beyond?: BadRow }>> {
+  mostKept: number,
+): Promise<AroundBad> {
   const { session, signal } = loading
   const table = stageName(loading, stage)
   const [ends] = await queryInCatalog<{ first: string; last: string }>(
@@ -116,6 +128,7 @@ async function insertAroundBad(
   )
   const last = Number(ends!.last)
   const bad: BadRow[] = []
+  let count = 0
   let step = firstStep
   for (let from = Number(ends!.first); from <= last; ) {
     signal.throwIfAborted()
@@ -125,30 +138,30 @@ async function insertAroundBad(
       step = Math.ceil((to - from + 1) / 2)
       continue
     }
-    if (fault && bad.length >= mostBad) return { bad, beyond: { line: from, fault } }
-    if (fault) bad.push({ line: from, fault })
+    if (fault && count >= mostBad) return { bad, count, beyond: { line: from, fault } }
+    if (fault && bad.length < mostKept) bad.push({ line: from, fault })
+    if (fault) count += 1
     from = to + 1
     step = Math.min(mostStep, step * 2)
   }
-  return { bad }
+  return { bad, count }
 }
 
 const firstStep = 1_024
 const mostStep = 65_536
 
-/** Those that are to be listed, with their place and text; of the others the number. */
+/** With their place and text, which is cut unless all rows are kept. */
 async function listBad(
   loading: Loading,
   stage: Stage,
   bad: readonly BadRow[],
   rejected: RejectedRows,
-  areAllListed: boolean,
+  keepsAll: boolean,
 ): Promise<void> {
-  const listed = bad.slice(0, areAllListed ? undefined : mostListed)
-  const texts = await stage.readText?.(new Set(listed.map(({ line }) => line)))
-  for (let at = 0; at < listed.length; at += batchRows) {
-    const batch = listed.slice(at, at + batchRows)
-    const rows = await storedValues(loading, stage, batch)
+  const texts = await stage.readText?.(new Set(bad.map(({ line }) => line)))
+  for (let at = 0; at < bad.length; at += batchRows) {
+    const batch = bad.slice(at, at + batchRows)
+    const rows = await storedValues(loading, stage, batch, keepsAll && !texts)
     for (const { line, fault } of batch) {
       const values = rows.get(line) ?? []
       const text = texts?.get(line) ?? Buffer.from(copyText(stage, values))
@@ -156,7 +169,6 @@ async function listBad(
       rejected.add(line, text, { severity: 'ERROR', ...fault.error }, place)
     }
   }
-  rejected.count += bad.length - listed.length
 }
 
 const mostListed = 100
@@ -164,13 +176,16 @@ const batchRows = 100
 
 type Values = readonly (string | null)[]
 
-/** Of the columns of the stage, by line. */
+/** Of the columns of the stage, by line. Each is cut to what is listed of a row, unless `areWhole`. */
 async function storedValues(
   loading: Loading,
   stage: Stage,
   bad: readonly BadRow[],
+  areWhole: boolean,
 ): Promise<ReadonlyMap<number, Values>> {
-  const values = stage.columns.map(({ name }) => `${quoteIdentifier(name)}::text`).join(', ')
+  const value = (name: string) => `${quoteIdentifier(name)}::text`
+  const cut = (name: string) => `pg_catalog.left(${value(name)}, ${shortTextBytes})`
+  const values = stage.columns.map(({ name }) => (areWhole ? value(name) : cut(name))).join(', ')
   const rows = await queryInCatalog<{ line: string; values: Values }>(
     loading.session,
     `select ${stage.line} as line, array[${values}]::text[] as values from ${stageName(loading, stage)}

@@ -170,7 +170,7 @@ async function storeGood(
   const header = hasHeader ? rejectsFile(file, []).trimEnd() : ''
   rejected.beginSection(stage.wanted, { header })
   stage.section = { place: placeOf(input), encoding: dialect.encoding, header }
-  stage.readText = (lines) => readLines(sentRows(file.text(), plan), dialect, lines, signal)
+  stage.readText = (lines) => readLines(sentRows(file.text(), plan), dialect, lines, rejects.keepsAll, signal)
   const numbering = stage.line === undefined ? undefined : { delimiter, linesBefore: 0 }
   try {
     const stored = await copyWithoutBad(session, statement, dialect, rows, rejected, numbering)

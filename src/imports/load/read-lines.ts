@@ -1,14 +1,15 @@
 import { type LineNumbering, numbered } from '../../copy/load/load-in-parts.ts'
 import { type Part, PartReader, recordsOf } from '../../copy/load/part-reader.ts'
-import { mostTextBytes, tooMuchText } from '../../copy/load/rejected-rows.ts'
+import { mostTextBytes, shortTextBytes, tooMuchText } from '../../copy/load/rejected-rows.ts'
 import type { CopyDialect } from '../../sql/copy-load.ts'
 import { ImportFailure } from '../import-failure.ts'
 
-/** Reads rows once more that end in these lines, as they stand in the data. */
+/** Reads rows once more that end in these lines, as they stand in the data: the whole text, or as much as is listed. */
 export async function readLines(
   chunks: AsyncIterable<Uint8Array>,
   dialect: CopyDialect,
   lines: ReadonlySet<number>,
+  keepsAll: boolean,
   signal: AbortSignal,
 ): Promise<ReadonlyMap<number, Buffer>> {
   const found = new Map<number, Buffer>()
@@ -17,9 +18,10 @@ export async function readLines(
     signal.throwIfAborted()
     for (const { start, end, line } of part.isOpen ? [] : recordsOf(part, header, dialect)) {
       if (!lines.has(line)) continue
-      bytes += end - start
-      if (bytes > mostTextBytes) throw new ImportFailure(2003, tooMuchText)
-      found.set(line, Buffer.from(part.bytes.subarray(start, end)))
+      const last = keepsAll ? end : Math.min(end, start + shortTextBytes)
+      bytes += last - start
+      if (keepsAll && bytes > mostTextBytes) throw new ImportFailure(2003, tooMuchText)
+      found.set(line, Buffer.from(part.bytes.subarray(start, last)))
     }
     if (found.size === lines.size) break
   }

@@ -31,7 +31,7 @@ export async function openReceiver() {
         { method, headers, text, body: JSON.parse(text || '{}') },
       ])
       const status = (await answers.get(path)?.()) ?? 204
-      response.writeHead(status, status >= 300 && status < 400 ? { location: '/elsewhere' } : {}).end()
+      response.writeHead(status, headersOf(status)).end()
     })
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -52,6 +52,11 @@ export async function openReceiver() {
     return { url: `http://127.0.0.1:${port}${path}`, got, atLeast }
   }
   return { port, address, host: `127.0.0.1:${port}` }
+}
+
+function headersOf(status: number): Record<string, string> {
+  if (status === 101) return { connection: 'upgrade', upgrade: 'other' }
+  return status >= 300 && status < 400 ? { location: '/elsewhere' } : {}
 }
 
 export const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`

@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { claimDeliveries, cleanDelivered, cleanUndelivered } from '../../src/webhooks/delivery-store.ts'
+import { cleanJobWebhooks } from '../../src/webhooks/webhook-store.ts'
+import { setup } from '../support/service/setup.ts'
+
+type House = Awaited<ReturnType<typeof setup>>
+
+/** A webhook with messages that are due since `age`. */
+async function outbox({ service }: House, userId: number, count: number, status: string, age: string) {
+  const { control } = service.services.databases
+  const { rows } = await control.query<{ id: string }>(
+    `insert into cartage.webhooks (user_id, url, events, include_sql) values ($1, 'http://x', '{}', false) returning id`,
+    [userId],
+  )
+  await control.query(
+    `insert into cartage.webhook_deliveries (user_id, webhook_id, type, subject, status, due_at, updated_at)
+     select $1, $2, 'job.done', gen_random_uuid(), $4, clock_timestamp() - $5::interval, clock_timestamp() - $5::interval
+     from generate_series(1, $3)`,
+    [userId, rows[0]!.id, count, status, age],
+  )
+}
+
+test('users take turns in the outbox, and what is under way counts', async (t) => {
+  const it = await setup(t, { isIsolated: true })
+  const { control } = it.service.services.databases
+  const [many, few] = [it.user.account.userId, (await it.createUser()).account.userId]
+  await outbox(it, many, 20, 'pending', '2 hours')
+  await outbox(it, few, 2, 'pending', '1 hour')
+  const claim = async (most: number, underWay = new Map<number, number>()) => {
+    const claimed = await claimDeliveries(control, { most, perUser: 4, underWay, leaseSeconds: 30 })
+    return [many, few].map((user) => claimed.filter(({ userId }) => userId === user).length)
+  }
+  assert.deepEqual(await claim(2), [1, 1])
+  assert.deepEqual(await claim(1, new Map([[many, 1]])), [0, 1])
+  assert.deepEqual(await claim(32, new Map([[many, 1]])), [3, 0])
+  assert.deepEqual(await claim(32, new Map([[many, 4]])), [0, 0])
+})
+
+test('old messages are deleted in steps, delivered ones after 3 days and undelivered ones after 30', async (t) => {
+  const it = await setup(t, { isIsolated: true })
+  const { control } = it.service.services.databases
+  const { userId } = it.user.account
+  await outbox(it, userId, 501, 'delivered', '4 days')
+  await outbox(it, userId, 1, 'delivered', '2 days')
+  await outbox(it, userId, 501, 'undelivered', '31 days')
+  await outbox(it, userId, 1, 'undelivered', '29 days')
+  await outbox(it, userId, 1, 'pending', '40 days')
+  for (const clean of [cleanDelivered, cleanUndelivered]) {
+    assert.equal(await clean(control), true)
+    assert.equal(await clean(control), false)
+  }
+  const { rows } = await control.query(
+    'select status, count(*)::integer from cartage.webhook_deliveries where user_id = $1 group by 1 order by 1',
+    [userId],
+  )
+  assert.deepEqual(rows, [
+    { status: 'delivered', count: 1 },
+    { status: 'pending', count: 1 },
+    { status: 'undelivered', count: 1 },
+  ])
+})
+
+test('addresses of jobs that are gone are deleted in steps', async (t) => {
+  const it = await setup(t, { isIsolated: true })
+  const { control } = it.service.services.databases
+  const { userId } = it.user.account
+  const insert = (count: number, age: string) =>
+    control.query(
+      `insert into cartage.webhooks (user_id, job_id, url, events, include_sql, created_at)
+       select $1, gen_random_uuid(), 'http://x', '{}', false, clock_timestamp() - $3::interval from generate_series(1, $2)`,
+      [userId, count, age],
+    )
+  await insert(1_200, '2 hours')
+  await insert(10, '1 minute')
+  let steps = 1
+  for (let last = await cleanJobWebhooks(control, undefined); last; steps++)
+    last = await cleanJobWebhooks(control, last)
+  assert.equal(steps, 3)
+  const { rows } = await control.query(
+    'select count(*)::integer from cartage.webhooks where user_id = $1 and job_id is not null',
+    [userId],
+  )
+  assert.deepEqual(rows, [{ count: 10 }])
+})
