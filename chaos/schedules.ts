@@ -16,7 +16,7 @@ export class Schedules {
     await insist(() =>
       this.#stage.admin(
         `insert into cartage.schedules (user_id, name, cron, timezone, definition, overlap, catch_up, next_due_at)
-         select $1::integer[] [1 + number % cardinality($1::integer[])], 's' || number, '* * * * *', 'UTC',
+         select ($1::integer[])[1 + number % cardinality($1::integer[])], 's' || number, '* * * * *', 'UTC',
            '{"form": "string", "items": [{"statement": "select 1"}]}', 'queue', 'none',
            clock_timestamp() + number * interval '1 second'
          from generate_series(0, least($2::integer, 300)) number

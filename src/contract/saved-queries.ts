@@ -13,6 +13,8 @@ export const isQueryParam = (text: string) => /^[A-Za-z_][A-Za-z0-9_]{0,62}$/.te
 export const maxSavedQueries = 1_000
 /** SQL, descriptions and parameters together. */
 export const maxSavedQueryBytes = 4 * 1024 ** 2
+/** Characters: longer texts hold the process for too long while they are read. */
+export const maxQuerySql = 64 * 1024
 export const maxQueryDescription = 4_000
 export const maxQueryParams = 100
 

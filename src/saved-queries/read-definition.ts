@@ -2,6 +2,7 @@ import {
   isQueryParam,
   maxQueryDescription,
   maxQueryParams,
+  maxQuerySql,
   type QueryParam,
   type QueryParams,
   queryParamRule,
@@ -29,6 +30,7 @@ export function readDefinition(body: unknown, text: string | undefined): Definit
   refuseUnknown(body, ['sql', 'description', 'params', 'public', ...ignored], 'A query')
   const { sql, description = '', params = {}, public: isPublic = false } = body
   if (typeof sql !== 'string' || sql.trim() === '') throw errors.queryInvalid('sql must be one SELECT')
+  if (sql.length > maxQuerySql) throw errors.queryInvalid(`sql must have at most ${maxQuerySql} characters`)
   if (typeof description !== 'string' || description.length > maxQueryDescription)
     throw errors.queryInvalid(`description must be a text of at most ${maxQueryDescription} characters`)
   if (typeof isPublic !== 'boolean') throw errors.queryInvalid('public must be true or false')

@@ -6,12 +6,12 @@ import type { LayergroupDocument } from '../../src/contract/documents.ts'
 import { installClient } from '../support/clients/npm-client.ts'
 import { setup } from '../support/service/setup.ts'
 
-const { folder, missing } = await installClient('cartodb', '0.5.1')
-const title = (sentence: string) => (missing ? `${sentence} [NOT RUN: ${missing}]` : sentence)
-const driven = async (driver: string, ...rest: string[]) =>
+let installed: ReturnType<typeof installClient> | undefined
+const client = () => (installed ??= installClient('cartodb', '0.5.1'))
+const driven = async (folder: string, driver: string, ...rest: string[]) =>
   JSON.parse(
     (
-      await promisify(execFile)(process.execPath, [`test/clients/drivers/${driver}`, folder!, ...rest], {
+      await promisify(execFile)(process.execPath, [`test/clients/drivers/${driver}`, folder, ...rest], {
         timeout: 60_000,
       })
     ).stdout,
@@ -19,13 +19,17 @@ const driven = async (driver: string, ...rest: string[]) =>
 
 type Ended = Readonly<{ done?: unknown; error?: unknown }>
 
-test(title('Named of the npm package cartodb makes, opens, changes and deletes a named map'), async (t) => {
-  if (missing) return t.skip(missing)
+test('Named of the npm package cartodb makes, opens, changes and deletes a named map', async (t) => {
+  const { folder, missing } = await client()
+  if (missing !== undefined) return t.skip(`NOT RUN: ${missing}`)
   const { user } = await setup(t)
   await user.sql(
     'create table places as select n, st_point(n, n, 3857) as the_geom_webmercator from generate_series(1, 3) n',
   )
-  const seen = (await driven('use-cartodb-maps.cjs', user.base, user.masterToken)) as Record<string, Ended>
+  const seen = (await driven(folder, 'use-cartodb-maps.cjs', user.base, user.masterToken)) as Record<
+    string,
+    Ended
+  >
   const { defined, instantiated, rows, ...short } = seen
   assert.deepEqual((rows!.done as { rows: unknown }).rows, [{ n: 3 }])
   assert.deepEqual(short, {
@@ -44,10 +48,12 @@ test(title('Named of the npm package cartodb makes, opens, changes and deletes a
   assert.equal(metadata.layers.length, 1)
 })
 
-test(title('SQL of the npm package cartodb reads, writes and is told of errors'), async (t) => {
-  if (missing) return t.skip(missing)
+test('SQL of the npm package cartodb reads, writes and is told of errors', async (t) => {
+  const { folder, missing } = await client()
+  if (missing !== undefined) return t.skip(`NOT RUN: ${missing}`)
   const { user } = await setup(t)
   const [, , selected, csv, geojson, , failed] = (await driven(
+    folder,
     'use-cartodb.cjs',
     user.base,
     user.masterToken,

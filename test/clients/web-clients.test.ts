@@ -8,20 +8,27 @@ import { browser } from '../console/support/browser.ts'
 import { type NpmClient, unpackClient } from '../support/clients/npm-client.ts'
 import { setup, type TestUser } from '../support/service/setup.ts'
 
-/** The clients as a page loads them, each with the file of its bundle. */
-const clients = {
-  'mapbox-gl': await unpackClient('mapbox-gl', '1.13.3'),
-  'carto-vl': await unpackClient('@carto/carto-vl', '1.4.6'),
-  'deck.gl': await unpackClient('deck.gl', '8.9.36'),
-  'deck.gl-carto': await unpackClient('@deck.gl/carto', '8.9.36'),
+/** The clients as a page loads them. */
+const packages = {
+  'mapbox-gl': ['mapbox-gl', '1.13.3'],
+  'carto-vl': ['@carto/carto-vl', '1.4.6'],
+  'deck.gl': ['deck.gl', '8.9.36'],
+  'deck.gl-carto': ['@deck.gl/carto', '8.9.36'],
   // Where deck.gl has the worker from that reads tiles.
-  'loaders.gl-mvt': await unpackClient('@loaders.gl/mvt', '3.4.13'),
-}
-type Client = keyof typeof clients
+  'loaders.gl-mvt': ['@loaders.gl/mvt', '3.4.13'],
+} as const
+type Client = keyof typeof packages
+const clients = new Map<Client, NpmClient>()
 
-function titled(sentence: string, ...names: Client[]): [string, string | undefined] {
-  const missing = names.map((name) => clients[name].missing).find((reason) => reason !== undefined)
-  return [missing ? `${sentence} [NOT RUN: ${missing}]` : sentence, missing]
+/** Unpacks what is not there yet. Returns why a client is missing. */
+async function missingOf(...names: Client[]): Promise<string | undefined> {
+  for (const name of names) {
+    const [id, version] = packages[name]
+    const known = clients.get(name) ?? (await unpackClient(id, version))
+    clients.set(name, known)
+    if (known.missing !== undefined) return `NOT RUN: ${name}: ${known.missing}`
+  }
+  return undefined
 }
 
 /** The points are in the west, the line in the middle, the area in the east. */
@@ -34,9 +41,9 @@ const shapes = `
   create table areas (name text, n int, the_geom geometry(MultiPolygon, 4326)); select CDB_CartodbfyTable('areas');
   insert into areas (name, n, the_geom) values ('area', 1, 'SRID=4326;MULTIPOLYGON(((-10 30, 10 30, 10 55, -10 55, -10 30)))')`
 
-const [vlTitle, vlMissing] = titled('CARTO VL 1.4.6 draws tables and queries', 'carto-vl', 'mapbox-gl')
-test(vlTitle, { timeout: 300_000 }, async (t) => {
-  if (vlMissing) return t.skip(vlMissing)
+test('CARTO VL 1.4.6 draws tables and queries', { timeout: 300_000 }, async (t) => {
+  const missing = await missingOf('carto-vl', 'mapbox-gl')
+  if (missing) return t.skip(missing)
   const { user } = await setup(t)
   await user.sql(shapes)
   const sources = {
@@ -83,14 +90,9 @@ test(vlTitle, { timeout: 300_000 }, async (t) => {
   }
 })
 
-const [deckTitle, deckMissing] = titled(
-  'CartoLayer of deck.gl 8.9 draws queries by v1 and v2',
-  'deck.gl',
-  'deck.gl-carto',
-  'loaders.gl-mvt',
-)
-test(deckTitle, { timeout: 300_000 }, async (t) => {
-  if (deckMissing) return t.skip(deckMissing)
+test('CartoLayer of deck.gl 8.9 draws queries by v1 and v2', { timeout: 300_000 }, async (t) => {
+  const missing = await missingOf('deck.gl', 'deck.gl-carto', 'loaders.gl-mvt')
+  if (missing) return t.skip(missing)
   const { user } = await setup(t)
   await user.sql(shapes)
   for (const version of ['V1', 'V2'])
@@ -102,12 +104,11 @@ test(deckTitle, { timeout: 300_000 }, async (t) => {
   assert.match(String(failed), /relation "missing" does not exist/)
 })
 
-const [publicTitle, publicMissing] = titled(
-  'CARTO VL and deck.gl draw public tables without a key, and are told of others',
-  ...(Object.keys(clients) as Client[]),
-)
-test(publicTitle, { timeout: 300_000 }, async (t) => {
-  if (publicMissing) return t.skip(publicMissing)
+test('CARTO VL and deck.gl draw public tables without a key, and are told of others', {
+  timeout: 300_000,
+}, async (t) => {
+  const missing = await missingOf(...(Object.keys(packages) as Client[]))
+  if (missing) return t.skip(missing)
   const { user } = await setup(t)
   await user.sql(`${shapes}; grant select on areas to public`)
   const anyone = { ...user, masterToken: 'default_public' }
@@ -191,7 +192,7 @@ async function draw(t: TestContext, html: string): Promise<number | string> {
   await page.route(/^https:/, (route) => {
     const address = route.request().url()
     if (address.endsWith('/dist/mvt-worker.js'))
-      return route.fulfill({ path: join(clients['loaders.gl-mvt'].folder!, 'dist/mvt-worker.js') })
+      return route.fulfill({ path: join(clients.get('loaders.gl-mvt')!.folder!, 'dist/mvt-worker.js') })
     // The symbols of CARTO VL.
     if (address.endsWith('.svg')) return route.fulfill({ contentType: 'image/svg+xml', body: symbol })
     told.push(`${address} was not served`)
@@ -219,7 +220,7 @@ async function otherSite(t: TestContext, page: string): Promise<string> {
   const server = createServer((request, response) => {
     const [, name, ...rest] = (request.url ?? '').split('?')[0]!.split('/')
     if (name === '') return response.setHeader('content-type', 'text/html').end(page)
-    const { folder } = (clients as Record<string, NpmClient>)[name!] ?? {}
+    const { folder } = clients.get(name as Client) ?? {}
     if (!folder) return response.writeHead(404).end()
     response.setHeader('content-type', types[rest.at(-1)!.split('.').at(-1)!] ?? 'text/plain')
     return createReadStream(join(folder, ...rest))

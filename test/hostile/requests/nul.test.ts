@@ -28,7 +28,9 @@ test('a NUL anywhere in a path, a query or a body is a 400 on every route', asyn
         const response = await fetch(target, { method: method.toUpperCase(), headers, ...init })
         const text = await response.text()
         assert.equal(response.status, 400, `${method} ${target} ${String(init.body)}: ${text}`)
-        if (method !== 'head') assert.match(text, /NUL/)
+        // A page for people says it in other words.
+        const isPage = response.headers.get('content-type')?.startsWith('text/html')
+        if (method !== 'head' && !isPage) assert.match(text, /NUL/)
       }
       for (const place of places) await send(fill(place))
       const names = parameters.filter((parameter) => parameter.in === 'query').map(({ name }) => name)

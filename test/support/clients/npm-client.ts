@@ -1,13 +1,15 @@
 import { execFile } from 'node:child_process'
-import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after } from 'node:test'
 import { promisify } from 'node:util'
 
 const run = promisify(execFile)
 
-/** A client of npm as its users have it, or why it is not there. */
+/**
+ * A client of npm as its users have it, or why it is not there. Called in tests, not when their file is loaded: files share
+ * a process, whose services end when the tests known so far have ended.
+ */
 export type NpmClient = Readonly<
   { folder: string; missing?: undefined } | { folder?: undefined; missing: string }
 >
@@ -42,18 +44,19 @@ export function installClient(name: string, version: string): Promise<NpmClient>
 }
 
 async function inFolder(fill: (folder: string) => Promise<string>): Promise<NpmClient> {
+  // Removed with the folder of the whole run.
   const folder = await mkdtemp(join(tmpdir(), 'cartage-client-'))
-  after(() => rm(folder, { recursive: true, force: true }))
   try {
     return { folder: await fill(folder) }
   } catch (error) {
-    if (!/ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ETIMEDOUT|ENOTCACHED/.test(String(error))) throw error
+    const isLate = (error as { killed?: boolean }).killed === true
+    if (!isLate && !/ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ETIMEDOUT|ENOTCACHED/.test(String(error))) throw error
     return { missing: 'neither the cache of npm nor the registry has it' }
   }
 }
 
 const quietly = {
-  timeout: 300_000,
+  timeout: 120_000,
   env: {
     ...process.env,
     NODE_EXTRA_CA_CERTS: process.env.CARTAGE_TEST_CA_CERTS,
