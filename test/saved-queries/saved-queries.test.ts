@@ -259,7 +259,7 @@ const wrongDefinitions = [
   [{ sql: 'select :api_key' }, /cannot be called api_key/],
   [{ sql: 'select * from :t', params: { t: {} } }, /sql must be one SELECT: syntax error/],
   [{ sql: deep }, /complex|deep/],
-  [{ sql: `select 1 -- ${'x'.repeat(300_000)}` }, /too large/],
+  [{ sql: `select 1 -- ${'x'.repeat(300_000)}` }, /at most 65536 characters/],
   [{ sql: "select 'open" }, /unterminated/],
   [{ sql: 'select nothing from nowhere' }, /relation "nowhere" does not exist/],
   [{ sql: 'select people + :n from cities' }, /operator does not exist: integer \+ text/],
