@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
 import { type HistoryEntry, readHistory } from '../api/history.ts'
 import { Dialog } from '../parts/controls/dialog.tsx'
-import { Field } from '../parts/controls/field.tsx'
+import { SearchField } from '../parts/controls/search-field.tsx'
 import { formatAge, formatDuration, plural, shorten } from '../parts/format.ts'
 import { Load, useLoaded } from '../parts/loading.tsx'
 import { Empty } from '../parts/notice.tsx'
@@ -17,16 +17,7 @@ export function HistoryDialog({ close }: Readonly<{ close: () => void }>) {
   }
   return (
     <Dialog title="History" onClose={close} isWide>
-      <Field label="Search">
-        {(props) => (
-          <input
-            {...props}
-            type="search"
-            value={text}
-            onInput={(event) => setText(event.currentTarget.value)}
-          />
-        )}
-      </Field>
+      <SearchField value={text} change={setText} />
       <Load from={history}>
         {(entries) => (
           <Entries

@@ -26,6 +26,14 @@ export async function userByName(control: Queryable, username: string): Promise<
   return rows[0] && readAccount(rows[0])
 }
 
+/**
+ * Locks the user's row until the transaction ends, so that requests that count against a limit come one after the other.
+ * NO KEY, so that jobs can still be queued.
+ */
+export async function lockUser(tx: Queryable, userId: number): Promise<void> {
+  await tx.query('select from cartage.users where id = $1 for no key update', [userId])
+}
+
 export async function keyByToken(
   control: Queryable,
   userId: number,

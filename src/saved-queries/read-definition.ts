@@ -9,6 +9,7 @@ import {
   queryParamTypes,
   reservedParams,
 } from '../contract/saved-queries.ts'
+import { keptDigits, significantDigits } from '../contract/text/json-rows.ts'
 import { type AppError, errors } from '../errors.ts'
 import { fillParameters, namedParameters } from '../sql/named-parameters.ts'
 import { pageableStatement } from '../sql/query-kind.ts'
@@ -47,7 +48,7 @@ export function readDefinition(body: unknown, text: string | undefined): Definit
 function refuseLongNumbers(json: string): void {
   for (const [token] of json.matchAll(/"(?:[^"\\]|\\.)*"|-?\d[\d.]*/g)) {
     if (token.startsWith('"')) continue
-    if (token.replace(/\D/g, '').replace(/^0+/, '').length > 15)
+    if (significantDigits(token) > keptDigits)
       throw errors.queryInvalid(
         `A default has too many digits for a number of JSON: write ${cut(token)} as a text`,
       )

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
 import type { Account } from '../auth/account.ts'
+import { lockUser } from '../auth/account-store.ts'
 import { maxSavedQueries, maxSavedQueryBytes, type QueryParams } from '../contract/saved-queries.ts'
 import { inTransaction } from '../postgres/transaction.ts'
 import type { Definition } from './read-definition.ts'
@@ -18,7 +19,7 @@ export async function saveQuery(
 ): Promise<Readonly<{ query: SavedQuery; isNew: boolean } | { beyond: 'count' | 'bytes' }>> {
   return inTransaction(control, async (tx) => {
     // Requests at once count one after the other.
-    await tx.query('select from cartage.users where id = $1 for no key update', [userId])
+    await lockUser(tx, userId)
     const written = [sql, description, JSON.stringify(params)]
     const others = await tx.query<{ count: number; bytes: number }>(
       `select count(*)::integer as count,

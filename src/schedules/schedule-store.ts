@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
 import type { Account } from '../auth/account.ts'
+import { lockUser } from '../auth/account-store.ts'
 import type { JobDefinition } from '../jobs/job.ts'
 import type { PlannedRun } from './plan-runs.ts'
 import type { Schedule, ScheduleDefinition, ScheduleRun } from './schedule.ts'
@@ -108,7 +109,7 @@ export async function measureSchedules(
   { userId }: Account,
   name: string,
 ): Promise<Readonly<{ count: number; otherBytes: number }>> {
-  await tx.query(`select from cartage.users where id = $1 for no key update`, [userId])
+  await lockUser(tx, userId)
   const { rows } = await tx.query<{ count: number; otherBytes: number }>(
     `select count(*)::integer as count,
        coalesce(sum(octet_length(definition::text)) filter (where name <> $2), 0)::float8 as "otherBytes"

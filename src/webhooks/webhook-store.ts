@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
 import type { Account } from '../auth/account.ts'
+import { lockUser } from '../auth/account-store.ts'
 import { maxWebhooks, type WebhookEvent } from '../contract/webhooks.ts'
 import { inTransaction, type Queryable } from '../postgres/transaction.ts'
 
@@ -30,7 +31,7 @@ export async function insertWebhook(
 ): Promise<Webhook | undefined> {
   return inTransaction(control, async (tx) => {
     // One after another, so that each counts those before it.
-    await tx.query('select from cartage.users where id = $1 for no key update', [userId])
+    await lockUser(tx, userId)
     const { rows } = await tx.query<Webhook>(
       `insert into cartage.webhooks (user_id, url, events, sealed_secret, include_sql, is_enabled)
        select $1, $2, $3, $4, $5, $6

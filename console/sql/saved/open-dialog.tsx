@@ -4,7 +4,7 @@ import { curlLine } from '../../api/curl.ts'
 import { session } from '../../api/session.ts'
 import { copyText } from '../../parts/controls/copy-button.tsx'
 import { Confirm, Dialog } from '../../parts/controls/dialog.tsx'
-import { Field } from '../../parts/controls/field.tsx'
+import { SearchField } from '../../parts/controls/search-field.tsx'
 import { formatAge, shorten } from '../../parts/format.ts'
 import { Load, useLoaded } from '../../parts/loading.tsx'
 import { Empty, ErrorNotice } from '../../parts/notice.tsx'
@@ -24,16 +24,7 @@ export function OpenDialog({ close }: Readonly<{ close: () => void }>) {
   }
   return (
     <Dialog title="Open query" onClose={close} isWide>
-      <Field label="Search">
-        {(props) => (
-          <input
-            {...props}
-            type="search"
-            value={text}
-            onInput={(event) => setText(event.currentTarget.value)}
-          />
-        )}
-      </Field>
+      <SearchField value={text} change={setText} />
       <Load from={queries}>
         {(all) => (
           <Queries

@@ -184,3 +184,14 @@ function stringEnd(text: string, from: number): number {
   }
   return at + 1
 }
+
+/** As many digits of a number JSON.parse always keeps. */
+export const keptDigits = 15
+
+/** Of a number as JSON writes it, without its exponent and leading zeros. */
+export function significantDigits(json: string): number {
+  return json
+    .replace(/[eE].*$/, '')
+    .replace(/\D/g, '')
+    .replace(/^0+/, '').length
+}

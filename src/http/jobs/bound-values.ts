@@ -1,7 +1,8 @@
 import { maxParams } from '../../contract/limits.ts'
-import { elementsOf, memberPlaces } from '../../contract/text/json-rows.ts'
+import { elementsOf, keptDigits, memberPlaces, significantDigits } from '../../contract/text/json-rows.ts'
 import { errors } from '../../errors.ts'
 import { textOfBody } from '../middleware/body/body.ts'
+import { isJsonArray } from '../middleware/parameters.ts'
 
 /** The `params` of a body as they are written, so that no digit of a number is lost. */
 export type WrittenParams = Readonly<{
@@ -44,14 +45,6 @@ export function readParams(written: string | undefined, place: string): readonly
   return values
 }
 
-function isJsonArray(text: string): boolean {
-  try {
-    return Array.isArray(JSON.parse(text))
-  } catch {
-    return false
-  }
-}
-
 /** A value as it is shown: a number that JSON.parse does not keep, also in an array, becomes a string, which binds the same. */
 export function shownParam(json: string): unknown {
   const value = JSON.parse(json) as unknown
@@ -61,10 +54,7 @@ export function shownParam(json: string): unknown {
 
 /** Written in another way, such as 1.0 or 1e3, a number may still be the same. */
 function isExact(json: string, value: number): boolean {
-  const digits = json
-    .replace(/[eE].*$/, '')
-    .replace(/[^0-9]/g, '')
-    .replace(/^0+/, '')
-  const isInRange = Number.isFinite(value) && (value !== 0 || digits === '')
-  return isInRange && (digits.length <= 15 || String(value) === json)
+  const digits = significantDigits(json)
+  const isInRange = Number.isFinite(value) && (value !== 0 || digits === 0)
+  return isInRange && (digits <= keptDigits || String(value) === json)
 }

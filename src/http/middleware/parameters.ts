@@ -75,3 +75,11 @@ export function givenTwice(name: string): AppError {
 export function isObject(value: unknown): value is Parameters {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
+
+export function isJsonArray(text: string): boolean {
+  try {
+    return Array.isArray(JSON.parse(text))
+  } catch {
+    return false
+  }
+}

@@ -9,6 +9,7 @@ import { NotUtf8, parseForm } from '../middleware/body/form.ts'
 import {
   choiceOf,
   filenameOf,
+  isJsonArray,
   maxParamsLength,
   type Parameters,
   parametersOf,
@@ -81,14 +82,6 @@ export function paramsOf(parameters: Parameters): readonly string[] | undefined 
     if (values.push(value) > maxParams) throw errors.paramsInvalid(`params has more than ${maxParams} values`)
   }
   return values
-}
-
-function isJsonArray(text: string): boolean {
-  try {
-    return Array.isArray(JSON.parse(text))
-  } catch {
-    return false
-  }
 }
 
 function pagingOf(parameters: Parameters): Paging | undefined {
