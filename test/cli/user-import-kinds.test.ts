@@ -107,13 +107,13 @@ test('a terminal shows how far an import is, and Ctrl-C cancels it', async (t) =
     geometry: { type: 'Point', coordinates: [n % 180, n % 90] },
   }))
   const content = features.map((feature) => `${JSON.stringify(feature)}\n`).join('')
-  const { me, at, user, left } = await setupFiles(t, { 'many.geojsonl': content })
+  const { me, at, user, nothingLeft } = await setupFiles(t, { 'many.geojsonl': content })
   const terminal = inTerminal(t, me, shellLine('import', at('many.geojsonl')))
   await eventually(() => assert.match(terminal.shown(), /storing: [\d,]+ rows, \d+ %/), 30_000)
   terminal.type('\x03')
   assert.equal(await terminal.ended, 130)
   assert.deepEqual((await user.sql(`select from pg_class where relname = 'many'`)).rows, [])
-  await eventually(() => assert.deepEqual(left(), []))
+  await nothingLeft()
 })
 
 test('--rejects saves the rows that the service left out, to mend and import again', async (t) => {

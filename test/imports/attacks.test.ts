@@ -7,12 +7,11 @@ import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { made, places, setupImports } from '../support/imports/import-api.ts'
 import { zipOf } from '../support/imports/zip.ts'
-import { eventually } from '../support/service/setup.ts'
 
 const secret = `<OGRVRTDataSource><OGRVRTLayer name="x"><SrcDataSource>/etc/passwd</SrcDataSource></OGRVRTLayer></OGRVRTDataSource>`
 
 test('files that are not what their names say are refused with 1002', async (t) => {
-  const { load, left } = await setupImports(t)
+  const { load, nothingLeft } = await setupImports(t)
   const cases: [string, string | Buffer][] = [
     ['vrt.csv', secret],
     ['page.csv', '<!DOCTYPE html><html></html>'],
@@ -39,11 +38,11 @@ test('files that are not what their names say are refused with 1002', async (t) 
     assert.equal(failed.error_code, 1002, name)
     assert.match(failed.get_error_text!.what_about, /Supported: CSV/)
   }
-  await eventually(() => assert.deepEqual(left(), []))
+  await nothingLeft()
 })
 
 test('archives that lead out, link, are encrypted, nested or bombs are refused', async (t) => {
-  const { load, left } = await setupImports(t)
+  const { load, nothingLeft } = await setupImports(t)
   const csv = 'a\n1\n'
   const zeros = Buffer.alloc(3_000_000, '0')
   const cases: [string, Buffer, number][] = [
@@ -67,7 +66,7 @@ test('archives that lead out, link, are encrypted, nested or bombs are refused',
     const failed = await load(name, content)
     assert.equal(failed.error_code, code, `${name}: ${failed.get_error_text?.what_about}`)
   }
-  await eventually(() => assert.deepEqual(left(), []))
+  await nothingLeft()
 })
 
 test('names of files, layers and columns that are SQL, paths or options are only names', async (t) => {
@@ -132,7 +131,7 @@ test('a GeoPackage with views, triggers and virtual tables gives its layers and 
 })
 
 test('a billion laughs in KML, GPX and XLSX end in 2001, and store nothing', async (t) => {
-  const { load, user, left } = await setupImports(t, { importMemoryBytes: 512 * 1024 ** 2 })
+  const { load, user, nothingLeft } = await setupImports(t, { importMemoryBytes: 512 * 1024 ** 2 })
   const entities = Array.from(
     { length: 10 },
     (_, at) => `<!ENTITY l${at + 1} "${`&l${at};`.repeat(10)}">`,
@@ -158,7 +157,7 @@ test('a billion laughs in KML, GPX and XLSX end in 2001, and store nothing', asy
   assert.equal((await load('good.xlsx', inSheet(workbook, /$/, ''))).get_error_text, null)
   const { rows } = await user.sql(`select relname from pg_class where relname ~ '^a(_|$)'`)
   assert.deepEqual(rows, [])
-  await eventually(() => assert.deepEqual(left(), []))
+  await nothingLeft()
 })
 
 /** A workbook whose first sheet was changed. */
@@ -182,7 +181,7 @@ function inSheet(workbook: Buffer, ...changes: readonly (RegExp | string)[]): Bu
 }
 
 test('too many columns, malformed lines, NUL bytes and truncated files have their codes', async (t) => {
-  const { load, left } = await setupImports(t)
+  const { load, nothingLeft } = await setupImports(t)
   const wide = Array.from({ length: 1_700 }, (_, at) => `c${at}`)
   const shp = made('ESRI Shapefile', 'a.shp', places)
   const cut = [...shp].map(([name, content]) => ({
@@ -206,5 +205,5 @@ test('too many columns, malformed lines, NUL bytes and truncated files have thei
   }
   const line = await load('torn2.csv', 'a,b\n1,2\n1,2,3\n')
   assert.match(line.get_error_text!.what_about, /[Ll]ine 3/)
-  await eventually(() => assert.deepEqual(left(), []))
+  await nothingLeft()
 })

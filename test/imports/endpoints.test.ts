@@ -97,7 +97,7 @@ test('imports are listed, the newest first, and are no jobs', async (t) => {
 })
 
 test('a bad parameter is refused in words, in the form that clients read', async (t) => {
-  const { post, left } = await setupImports(t)
+  const { post, nothingLeft } = await setupImports(t)
   const cases: [Record<string, string>, RegExp][] = [
     [
       { collision_strategy: 'replace' },
@@ -117,12 +117,12 @@ test('a bad parameter is refused in words, in the form that clients read', async
     assert.match(body.errors.imports, text)
     assert.deepEqual(body.error, [body.errors.imports])
   }
-  await eventually(() => assert.deepEqual(left(), []))
+  await nothingLeft()
 })
 
 test('who may import: the master key, and keys with sql that may create tables', async (t) => {
   const house = await setupImports(t)
-  const { user, left } = house
+  const { user, nothingLeft } = house
   const other = await house.createUser()
   const schema = user.account.schema
   const database = (permissions: string[]) => ({ type: 'database', schemas: [{ name: schema, permissions }] })
@@ -153,11 +153,11 @@ test('who may import: the master key, and keys with sql that may create tables',
   assert.equal((await at(maker)).status, 200)
   assert.equal((await at(reader)).status, 404)
   assert.equal((await fetch(`${other.base}/api/v1/imports/${id}?api_key=${other.masterToken}`)).status, 404)
-  await eventually(() => assert.deepEqual(left(), []))
+  await nothingLeft()
 })
 
 test('a file that is too large is refused while it arrives, and a cut upload leaves nothing', async (t) => {
-  const { user, post, left } = await setupImports(t, { importMaxBytes: 100_000 })
+  const { user, post, left, nothingLeft } = await setupImports(t, { importMaxBytes: 100_000 })
   const answer = await post('big.csv', 'a\n'.repeat(100_000))
   assert.equal(answer.status, 413)
   const cut = new AbortController()
@@ -179,11 +179,11 @@ test('a file that is too large is refused while it arrives, and a cut upload lea
   cut.abort()
   isOver = true
   await assert.rejects(sending)
-  await eventually(() => assert.deepEqual(left(), []))
+  await nothingLeft()
 })
 
 test('the same request with the same Idempotency-Key is the same import', async (t) => {
-  const { user, wait, left } = await setupImports(t)
+  const { user, wait, nothingLeft } = await setupImports(t)
   const post = (body: string) =>
     fetch(`${user.base}/api/v1/imports?filename=i.csv&api_key=${user.masterToken}`, {
       method: 'POST',
@@ -200,7 +200,7 @@ test('the same request with the same Idempotency-Key is the same import', async 
     (await user.sql(`select relname from pg_class where relname like 'i%' and relkind = 'r'`)).rows,
     [{ relname: 'i' }],
   )
-  await eventually(() => assert.deepEqual(left(), []))
+  await nothingLeft()
 })
 
 async function createKey(user: TestUser, name: string, grants: readonly unknown[]): Promise<string> {

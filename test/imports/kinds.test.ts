@@ -6,7 +6,6 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { made, places, setupImports } from '../support/imports/import-api.ts'
 import { zipOf } from '../support/imports/zip.ts'
-import { eventually } from '../support/service/setup.ts'
 
 const rowsOf = (table: string) =>
   `select name, pop::bigint as pop, ratio, round(st_x(the_geom)::numeric, 2)::text as x, st_srid(the_geom_webmercator) as mercator from ${table} order by pop nulls last`
@@ -18,7 +17,7 @@ const expected = [
 ]
 
 test('GeoJSON becomes a table with all its rows, types and coordinates', async (t) => {
-  const { load, user, left } = await setupImports(t)
+  const { load, user, nothingLeft } = await setupImports(t)
   const done = await load('My Pläces-2.geojson', places)
   assert.equal(done.get_error_text, null)
   assert.equal(done.state, 'complete')
@@ -43,7 +42,7 @@ test('GeoJSON becomes a table with all its rows, types and coordinates', async (
     the_geom: 'USER-DEFINED',
     the_geom_webmercator: 'USER-DEFINED',
   })
-  await eventually(() => assert.deepEqual(left(), []))
+  await nothingLeft()
 })
 
 test('CSV becomes a table, with points from longitude and latitude', async (t) => {
@@ -78,7 +77,7 @@ for (const [kind, driver, args] of [
   ['xlsx', 'XLSX', []],
 ] as const) {
   test(`.${kind} becomes a table`, async (t) => {
-    const { load, user, left } = await setupImports(t)
+    const { load, user, nothingLeft } = await setupImports(t)
     const content = made(driver, `a.${kind}`, places, ...args).get(`a.${kind}`)!
     const done = await load(`places.${kind}`, content)
     assert.equal(done.get_error_text, null)
@@ -91,7 +90,7 @@ for (const [kind, driver, args] of [
     const { rows } = await user.sql(rowsOf('places'))
     if (hasGeometry) assert.deepEqual(rows, wanted)
     else assert.deepEqual(rows.slice(0, 2).map(clean), wanted.slice(0, 2).map(clean))
-    await eventually(() => assert.deepEqual(left(), []))
+    await nothingLeft()
   })
 }
 

@@ -14,7 +14,7 @@ test('mutated files of every kind give tables or a code, and leave nothing', {
   timeout: 3_600_000,
 }, async (t) => {
   const house = await setupImports(t)
-  const { load, left, createUser, url, spool, user } = house
+  const { load, nothingLeft, createUser, url, spool, user } = house
   const count = cases(24)
   t.diagnostic(`CARTAGE_TEST_SEED=${seed} files=${count}`)
   const originals = originalFiles()
@@ -42,7 +42,7 @@ test('mutated files of every kind give tables or a code, and leave nothing', {
   }
   await Promise.all([work(user), work(await createUser())])
   t.diagnostic(JSON.stringify(ends))
-  await eventually(() => assert.deepEqual(left(), []))
+  await nothingLeft()
   await eventually(async () => assert.deepEqual(await converters(spool), []))
   assert.equal((await fetch(`${url}/health/ready`)).status, 200)
 })

@@ -9,7 +9,7 @@ const kml = `<?xml version="1.0"?><kml xmlns="http://www.opengis.net/kml/2.2"><D
   <Folder><name>Huts</name>${place('Hut', '8.1,56')}</Folder></Document></kml>`
 
 test('a preview tells layers, columns, types and first rows, and stores nothing', async (t) => {
-  const { load, user, left } = await setupImports(t)
+  const { load, user, nothingLeft } = await setupImports(t)
   const done = await load('map.kml', kml, { preview: 'true' })
   assert.deepEqual(
     [done.get_error_text, done.state, done.success, done.tables_created_count, done.table_names],
@@ -34,7 +34,7 @@ test('a preview tells layers, columns, types and first rows, and stores nothing'
   )
   const tables = `select relname from pg_class where relnamespace = 'public'::regnamespace and relkind in ('r', 'S')`
   assert.deepEqual((await user.sql(tables)).rows, [])
-  assert.deepEqual(left(), [])
+  await nothingLeft()
   const imported = await load('map.kml', kml, { layer: 'Huts' })
   assert.deepEqual([imported.table_names, imported.preview], [['map_huts'], undefined])
 })

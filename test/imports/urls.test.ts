@@ -4,7 +4,6 @@ import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { isPublicAddress, type Network, publicNetwork } from '../../src/network/network.ts'
 import { made, places, setupImports } from '../support/imports/import-api.ts'
-import { eventually } from '../support/service/setup.ts'
 
 const on = { importUrls: true, copyIdleMs: 2_000, importMaxBytes: 1_000_000 }
 
@@ -63,7 +62,7 @@ async function setupUrls(t: TestContext, answer: RequestListener) {
 
 test('a file is fetched from its address; its kind is told by its name or its type', async (t) => {
   const gpkg = made('GPKG', 'a.gpkg', places).get('a.gpkg')!
-  const { base, fetched, user, left, asked } = await setupUrls(t, (request, response) => {
+  const { base, fetched, user, nothingLeft, asked } = await setupUrls(t, (request, response) => {
     if (request.url === '/data/Cities%202.csv?x=1') return response.end('a,b\n1,2\n')
     if (request.url === '/sql?q=1')
       return response.setHeader('content-disposition', 'attachment; filename="trees.gpkg"').end(gpkg)
@@ -80,11 +79,11 @@ test('a file is fetched from its address; its kind is told by its name or its ty
   const redirected = await fetched(`${base}/moved`, { table_name: 'moved', collision_strategy: 'skip' })
   assert.deepEqual([redirected.get_error_text, redirected.table_name], [null, 'moved'])
   assert.equal(asked.length, 5)
-  await eventually(() => assert.deepEqual(left(), []))
+  await nothingLeft()
 })
 
 test('what a server answers instead of a file has its code, and nothing stays', async (t) => {
-  const { base, fetched, left } = await setupUrls(t, (request, response) => {
+  const { base, fetched, nothingLeft } = await setupUrls(t, (request, response) => {
     const path = request.url!.slice(1)
     if (/^\d+$/.test(path)) return response.writeHead(Number(path)).end('x')
     if (path === 'round') return response.writeHead(302, { location: '/round' }).end()
@@ -121,7 +120,7 @@ test('what a server answers instead of a file has its code, and nothing stays', 
   }
   const closed = await fetched('http://files.test:9/x.csv')
   assert.equal(closed.error_code, 1100)
-  await eventually(() => assert.deepEqual(left(), []))
+  await nothingLeft()
 })
 
 test('a redirect, a second answer of the name server or another form of an address leads nowhere else', async (t) => {

@@ -1,4 +1,5 @@
 import { ImportFailure } from '../import-failure.ts'
+import { checkColumnCount } from '../load/stage-table.ts'
 import type { JsonHandler } from './json-scanner.ts'
 import { type ReferenceSystem, ReferenceSystemReader } from './reference-system.ts'
 
@@ -54,6 +55,7 @@ export class GeojsonChecker implements JsonHandler {
   /** Of the object of the file that is being read: in a sequence there are several. */
   #topCrs: ReferenceSystem | undefined
   #tops = 0
+  readonly #columns = new Set<string>()
 
   get wantsText(): boolean {
     const frame = this.#frames.at(-1)
@@ -85,6 +87,7 @@ export class GeojsonChecker implements JsonHandler {
     const frame = this.#frames.at(-1)!
     frame.member = name
     if (frame.role === 'feature' && (name === 'geometry' || name === 'properties')) frame.type ??= ''
+    if (frame.role === 'other' && this.#isProperties) this.#countColumn(name)
   }
 
   text(text: string | undefined): void {
@@ -108,6 +111,18 @@ export class GeojsonChecker implements JsonHandler {
     const { member = '' } = this.#frames.find(({ role }) => role === 'other') ?? this.#frames.at(-1) ?? {}
     const where = isName ? 'the name of a member' : member === '' ? 'a text' : `'${member.slice(0, 100)}'`
     throw new ImportFailure(2001, `${this.#place}${where} has ${what}, which PostgreSQL cannot store`)
+  }
+
+  /** The object that is being read has the properties of a feature. */
+  get #isProperties(): boolean {
+    const parent = this.#frames.at(-2)
+    return parent !== undefined && isThing(parent) && parent.member === 'properties'
+  }
+
+  /** GDAL takes minutes for very many columns, so they are counted before it. */
+  #countColumn(name: string): void {
+    this.#columns.add(name)
+    checkColumnCount(this.#columns.size)
   }
 
   /** For a sentence. */

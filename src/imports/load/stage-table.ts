@@ -116,5 +116,5 @@ export function withLine({ line }: Stage, copy: string): string {
 
 export function checkColumnCount(count: number): void {
   if (count > maxColumns)
-    throw new ImportFailure(2004, `The file has ${count} columns; a table can have ${maxColumns}`)
+    throw new ImportFailure(2004, `The file has more than ${maxColumns} columns, and a table cannot`)
 }

@@ -122,7 +122,7 @@ function badFiles(): readonly Case[] {
 }
 
 test('files of columns that are bombs, or say more than they have, are refused and store nothing', async (t) => {
-  const { load, user, left } = await setupImports(t, { importMemoryBytes: 700 * 1024 ** 2 })
+  const { load, user, nothingLeft } = await setupImports(t, { importMemoryBytes: 700 * 1024 ** 2 })
   for (const [name, content, code, text] of badFiles()) {
     const failed = await load(name, content)
     assert.equal(failed.error_code ?? 0, code, `${name}: ${JSON.stringify(failed.get_error_text)}`)
@@ -134,7 +134,7 @@ test('files of columns that are bombs, or say more than they have, are refused a
     `select relname from pg_class where relnamespace = '${user.account.schema}'::regnamespace and relkind = 'r'`,
   )
   assert.deepEqual(rows, [{ relname: 'deep' }])
-  await eventually(() => assert.deepEqual(left(), []))
+  await nothingLeft()
   await eventually(async () => assert.deepEqual(await readers(), []))
 })
 

@@ -5,7 +5,7 @@ import { Binary, Table, Utf8, vectorFromArray } from 'apache-arrow'
 import { columnFile, parquetOf, pointWkb } from '../../support/imports/column-files.ts'
 import { setupImports } from '../../support/imports/import-api.ts'
 import { zipOf } from '../../support/imports/zip.ts'
-import { eventually, type TestUser } from '../../support/service/setup.ts'
+import type { TestUser } from '../../support/service/setup.ts'
 
 const typesOf = async (user: TestUser, table: string) => {
   const { rows } = await user.sql(
@@ -78,7 +78,7 @@ for (const name of [
   'pyarrow-zstd.feather',
 ]) {
   test(`${name} becomes a table with the types and values of the file`, async (t) => {
-    const { load, user, left } = await setupImports(t)
+    const { load, user, nothingLeft } = await setupImports(t)
     const done = await load(name.replace('pyarrow', 'From Python'), columnFile(name))
     assert.equal(done.get_error_text, null)
     assert.deepEqual(done.warnings, { rounded_times: ['ts_ns'] })
@@ -97,7 +97,7 @@ for (const name of [
       { ...second, wkb: place(1 / 7, 2 / 7) },
       { ...Object.fromEntries(names.map((column) => [column, null])), wkb: null },
     ])
-    await eventually(() => assert.deepEqual(left(), []))
+    await nothingLeft()
   })
 }
 
@@ -135,7 +135,7 @@ test('geometry is transformed from the reference system that the metadata of the
 })
 
 test('a reference system that is not known is 3008, and none is longitude and latitude or 3101', async (t) => {
-  const { load, left } = await setupImports(t)
+  const { load, nothingLeft } = await setupImports(t)
   const near = places(pointWkb(-4.42, 36.72))
   const far = places(pointWkb(373_000, 4_065_000))
   const custom = { type: 'ProjectedCRS', name: 'Moon grid' }
@@ -153,7 +153,7 @@ test('a reference system that is not known is 3008, and none is longitude and la
   }
   const assumed = await load('b.parquet', parquetOf(near, geoOf({ crs: null })))
   assert.deepEqual([assumed.get_error_text, assumed.warnings], [null, { srid_assumed: 4326 }])
-  await eventually(() => assert.deepEqual(left(), []))
+  await nothingLeft()
 })
 
 test('geometry of an Arrow file with Z, M and curves becomes flat lines', async (t) => {

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -5,7 +6,7 @@ import { join } from 'node:path'
 import { after, type TestContext } from 'node:test'
 import type { Config } from '../../../src/config/config.ts'
 import type { ImportDocument } from '../../../src/contract/documents.ts'
-import { type Setup, setup, type TestUser } from '../service/setup.ts'
+import { eventually, type Setup, setup, type TestUser } from '../service/setup.ts'
 
 export type ImportHouse = Setup &
   Readonly<{
@@ -21,6 +22,8 @@ export type ImportHouse = Setup &
     wait: (id: string, user?: TestUser) => Promise<ImportDocument>
     /** Folders of imports and uploads that are still there. */
     left: () => string[]
+    /** An import tells its end before its files are removed. */
+    nothingLeft: () => Promise<void>
   }>
 
 export type Fields = Readonly<Record<string, string>>
@@ -48,14 +51,9 @@ export async function setupImports(t: TestContext, config: Partial<Config> = {})
       throw new Error(`${answer.status} ${JSON.stringify(body)}`)
     return wait(body.item_queue_id, user)
   }
-  return {
-    ...house,
-    spool,
-    load,
-    post,
-    wait,
-    left: () => readdirSync(spool).filter((name) => name !== '.id'),
-  }
+  const left = () => readdirSync(spool).filter((name) => name !== '.id')
+  const nothingLeft = () => eventually(() => assert.deepEqual(left(), []))
+  return { ...house, spool, load, post, wait, left, nothingLeft }
 }
 
 /** A file as GDAL writes it. */
