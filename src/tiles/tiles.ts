@@ -111,6 +111,15 @@ export class Tiles {
     return this.#finish(key, made, client)
   }
 
+  /** One tile of several whole ones, whose layers have different names. */
+  async join(parts: readonly Tile[], client: TileClient): Promise<Tile> {
+    const tag = hashOf(parts.map((part) => part.tag))
+    const truncated = parts.flatMap((part) => part.truncated)
+    if (client.hasTag(tag)) return { tag, bytes: null, truncated }
+    const bytes = Buffer.concat(parts.map((part) => part.bytes ?? Buffer.alloc(0)))
+    return this.#encoded(`joined ${tag}`, tag, { bytes, truncated, version: tag }, client)
+  }
+
   /** The layers of a request, in its order. Throws unless the role may read all of them. `isWhole`: with comments. */
   async lookUp(
     principal: Principal,
