@@ -19,7 +19,7 @@ const masterToken = { type: 'string', description: 'Master token to use instead 
 const limits = {
   type: 'object',
   description: 'Limits of this user in place of the configured ones; replaces those set before',
-  examples: [{ rate: { sql: '100/60', jobs: '10/60+2', copyto: 'off' } }],
+  examples: [{ rate: { sql: '100/60', jobs: '10/60+2', copyto: 'off' }, schedules: 250 }],
 } as const
 const time = { type: 'string', format: 'date-time' } as const
 const text = { type: 'string' } as const
