@@ -581,6 +581,9 @@ export type UserDocument = Readonly<{
   limits: Readonly<Record<string, unknown>>
   schema: string
   created_at: string
+  /** Null unless the user is suspended. */
+  suspended_at: string | null
+  suspended_reason: string | null
 }>
 export type NewUser = Readonly<{
   username: string

@@ -30,6 +30,9 @@ export const longestWaitSeconds = 60
 export const maxKeyNameLength = 255
 export const maxIdempotencyKeyLength = 255
 
+/** Why an account is suspended, in characters. */
+export const maxReasonLength = 500
+
 /** Of users and organizations. */
 export const accountNameRule = '1 to 63 lower-case letters, digits or hyphens'
 

@@ -201,7 +201,7 @@ export async function lockDueSchedule(
   const { rows } = await tx.query<LockedRow>({
     name: 'lock-due-schedule',
     text: `select s.user_id, s.name from cartage.schedules s join cartage.users u on u.id = s.user_id
-      where s.next_due_at <= statement_timestamp() and u.state = 'active'
+      where s.next_due_at <= statement_timestamp() and u.state = 'active' and u.suspended_at is null
       order by case when $1 = 'any' then random() end, s.next_due_at limit 1 for update of s skip locked`,
     values: [which],
   })

@@ -32,11 +32,9 @@ export async function runStep(context: WorkContext, run: JobRun): Promise<Interr
   const stop = await announce(context, run, begun.flight)
   if (stop === 'gone') return beginStepAgain(context, run, new Error('its host does not know the connection'))
   if (stop) return stopStep(run, stop)
-  return settle(
-    context,
-    run,
-    await sendStatement(opened.session, statement, begun.flight, context.interrupted),
-  )
+  // One that runs outside a transaction may leave a part of its work behind: only a stop cuts it short.
+  const cut = begun.flight.xid === null ? context.stopping : context.interrupted
+  return settle(context, run, await sendStatement(opened.session, statement, begun.flight, cut))
 }
 
 export function abandonJob(run: JobRun, reason: string): undefined {

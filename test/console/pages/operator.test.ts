@@ -50,6 +50,23 @@ test('the operator creates a user whose key works, changes its limits, and delet
   await assert.rejects(operator.users.read(username), { status: 404 })
 })
 
+test('the operator suspends a user with a reason, and resumes it', async (t) => {
+  const { page, goTo, user, ...opened } = await openAsOperator(t)
+  const operator = adminClient(t, opened)
+  await goTo(`/operator/users/${user.username}`)
+  await page.getByLabel('Reason').fill('The invoice is open')
+  await page.getByRole('button', { name: 'Suspend user' }).click()
+  await page.getByText('The invoice is open').waitFor()
+  assert.equal((await operator.users.read(user.username)).suspended_reason, 'The invoice is open')
+  await assertAccessibleEverywhere(page)
+  await goTo('/operator/users')
+  await page.getByRole('row', { name: user.username }).getByText('suspended').waitFor()
+  await goTo(`/operator/users/${user.username}`)
+  await page.getByRole('button', { name: 'Resume user' }).click()
+  await page.getByRole('button', { name: 'Suspend user' }).waitFor()
+  assert.equal((await operator.users.read(user.username)).suspended_at, null)
+})
+
 test('the operator creates an organization; one with members cannot be deleted, and the page says why', async (t) => {
   const { page, goTo, createUser, ...opened } = await openAsOperator(t)
   const operator = adminClient(t, opened)
