@@ -146,7 +146,7 @@ export const suspensionSchema = {
     additionalProperties: false,
     properties: {
       reason: { ...text, maxLength: maxReasonLength, description: 'Callers with a key of the user read it' },
-      client,
+      ...knownExtras,
     },
     examples: [{ reason: 'The invoice of May is open. Write to billing@example.org' }],
   },
@@ -183,7 +183,7 @@ export const newMasterKeySchema = {
   body: {
     type: 'object',
     additionalProperties: false,
-    properties: { all_keys: { type: 'boolean', default: false }, client },
+    properties: { all_keys: { type: 'boolean', default: false }, ...knownExtras },
   },
   response: {
     200: {
