@@ -31,6 +31,12 @@ export const changeUser = (username: string, json: UserChanges) =>
 
 export const deleteUser = (username: string) => requestJson('deleteUser', { parameters: { username } })
 
+export const suspendUser = (username: string, reason: string) =>
+  requestJson<UserDocument>('suspendUser', { parameters: { username }, json: { reason } })
+
+export const resumeUser = (username: string) =>
+  requestJson<UserDocument>('resumeUser', { parameters: { username } })
+
 /** The service records this in the audit log. */
 export const readMasterKey = async (username: string) =>
   (await requestJson<{ api_key: string }>('readMasterKey', { parameters: { username } })).api_key

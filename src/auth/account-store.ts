@@ -74,16 +74,19 @@ export async function knownHashes(
   return new Set(rows.map(({ hash }) => hash.toString('hex')))
 }
 
-/** True if the caller's token and organization role are unchanged and the account is active. */
-export async function isStillKnown(control: Queryable, caller: Holder): Promise<boolean> {
-  const { rows } = await control.query<{ known: boolean }>(
-    `select ${stillKnown(1)} as known`,
-    proofOf(caller),
+/** What a caller may count on now: its token, its organization role, and that its account is not suspended. */
+export type Standing = Readonly<{ isKnown: boolean; suspendedFor: string | null }>
+
+export async function standingOf(control: Queryable, caller: Holder): Promise<Standing> {
+  const { rows } = await control.query<Standing>(
+    `select ${stillKnown(1)} as "isKnown",
+       (select suspended_reason from cartage.users where id = $4) as "suspendedFor"`,
+    [...proofOf(caller), caller.account.userId],
   )
-  return rows[0]!.known
+  return rows[0]!
 }
 
-/** The same as an SQL expression. Its parameters are `proofOf(caller)`, from number `first` on. */
+/** True if the caller's token and organization role are unchanged and the account is active. Its parameters are `proofOf(caller)`, from number `first` on. */
 export const stillKnown = (first: number) => `exists (
   select from cartage.api_keys k join cartage.users u on u.id = k.user_id
   where k.id = $${first} and k.token_hash = $${first + 1} and u.state = 'active'
@@ -118,6 +121,7 @@ export function readAccount(row: QueryResultRow): Account {
     apiKeyQuota: row.api_key_quota,
     limits: row.limits,
     createdAt: row.created_at,
+    suspension: row.suspended_at && { since: row.suspended_at, reason: row.suspended_reason },
   }
 }
 

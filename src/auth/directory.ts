@@ -7,14 +7,9 @@ import { isInDoubt } from '../postgres/control/group-commit.ts'
 import type { Queryable } from '../postgres/transaction.ts'
 import type { Secrets } from '../secrets.ts'
 import type { Account, CallerKey, Holder, Principal } from './account.ts'
-import {
-  accountByName,
-  holdersOfToken,
-  isStillKnown,
-  keyByToken,
-  type NamedAccount,
-} from './account-store.ts'
+import { accountByName, holdersOfToken, keyByToken, type NamedAccount, standingOf } from './account-store.ts'
 import { CacheLease, leaseMs } from './cache-lease.ts'
+import { requireStanding } from './standing.ts'
 
 /** Loads what every process must know before a change is answered. */
 export type CatchUp = (control: Queryable) => Promise<void>
@@ -100,10 +95,8 @@ export class Directory {
     const confirm = async () => {
       if (isCurrent()) return
       const question = `still ${holder.key.id} ${holder.account.orgRole} ${holder.key.tokenHash.toString('hex')}`
-      const { found: isKnown } = await this.#once(question, () =>
-        this.#ask(() => isStillKnown(this.#control, holder)),
-      )
-      if (!isKnown) throw errors.unauthorized()
+      const { found } = await this.#once(question, () => this.#ask(() => standingOf(this.#control, holder)))
+      requireStanding(holder, found)
     }
     return { account: holder.account, key: holder.key, isCurrent, confirm }
   }

@@ -4,6 +4,8 @@
 export const auditActions = [
   'user.created',
   'user.changed',
+  'user.suspended',
+  'user.resumed',
   'user.deleted',
   'organization.created',
   'organization.deleted',

@@ -90,6 +90,8 @@ export const operations = {
   readUser: ['GET', '/admin/v1/users/{username}'],
   changeUser: ['PATCH', '/admin/v1/users/{username}'],
   deleteUser: ['DELETE', '/admin/v1/users/{username}'],
+  suspendUser: ['POST', '/admin/v1/users/{username}/suspend'],
+  resumeUser: ['POST', '/admin/v1/users/{username}/resume'],
   readMasterKey: ['GET', '/admin/v1/users/{username}/key'],
   regenerateMasterKey: ['POST', '/admin/v1/users/{username}/key/regenerate'],
   createOrganization: ['POST', '/admin/v1/organizations'],

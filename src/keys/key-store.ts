@@ -89,6 +89,14 @@ export async function findKeyByName(
   return rows[0] && openKey(secrets, rows[0].key)
 }
 
+export async function regularKeyNames(control: Queryable, userId: number): Promise<readonly string[]> {
+  const { rows } = await control.query<{ name: string }>(
+    `select name from cartage.api_keys where user_id = $1 and type = 'regular' order by name collate "C"`,
+    [userId],
+  )
+  return rows.map(({ name }) => name)
+}
+
 export async function isRoleOfKey(control: Queryable, role: string): Promise<boolean> {
   const { rowCount } = await control.query('select from cartage.api_keys where role_name = $1', [role])
   return rowCount === 1

@@ -6,7 +6,7 @@ import type { Queryable } from '../postgres/transaction.ts'
 import { inTransaction } from '../postgres/transaction.ts'
 import { recordKeyAudit } from './caller.ts'
 import type { KeysContext } from './key.ts'
-import { findKeyByName } from './key-store.ts'
+import { findKeyByName, regularKeyNames } from './key-store.ts'
 import { regenerateToken } from './regenerate-token.ts'
 
 /** The user's master token, for the operator; recorded in the audit. */
@@ -24,6 +24,19 @@ export async function showMasterKey(context: KeysContext, username: string): Pro
 export async function resetMasterKey(context: KeysContext, username: string): Promise<string> {
   const account = await findUser(context.databases.control, username)
   return (await regenerateToken(context, account, masterKeyName)).token
+}
+
+/** Replaces the tokens of all keys but the default one. Returns the master token and the names of the keys. */
+export async function resetAllKeys(
+  context: KeysContext,
+  username: string,
+): Promise<Readonly<{ token: string; names: readonly string[] }>> {
+  const account = await findUser(context.databases.control, username)
+  // First of all: a holder of the old one could make another key.
+  const { token } = await regenerateToken(context, account, masterKeyName)
+  const others = await regularKeyNames(context.databases.control, account.userId)
+  for (const name of others) await regenerateToken(context, account, name)
+  return { token, names: [masterKeyName, ...others] }
 }
 
 async function findUser(control: Queryable, username: string): Promise<Account> {

@@ -77,6 +77,8 @@ const answers: Readonly<Record<string, string>> = {
   readUser: `Answer<AdminClient['users']['read']>`,
   changeUser: `Answer<AdminClient['users']['change']>`,
   deleteUser: `Answer<AdminClient['users']['delete']>`,
+  suspendUser: `Answer<AdminClient['users']['suspend']>`,
+  resumeUser: `Answer<AdminClient['users']['resume']>`,
   readMasterKey: `Answer<AdminClient['users']['readKey']>`,
   regenerateMasterKey: `Answer<AdminClient['users']['regenerateKey']>`,
   createOrganization: `Answer<AdminClient['organizations']['create']>`,
@@ -146,6 +148,8 @@ const bodies: Readonly<Record<string, string>> = {
   createUser: `Argument<AdminClient['users']['create'], 0>`,
   // Of the limits the document says no more than that they are an object.
   changeUser: `Omit<Argument<AdminClient['users']['change'], 1>, 'limits'> & { limits?: Record<string, unknown> }`,
+  suspendUser: `{ reason: Argument<AdminClient['users']['suspend'], 1> }`,
+  regenerateMasterKey: `Argument<AdminClient['users']['regenerateKey'], 1>`,
   createOrganization: `Argument<AdminClient['organizations']['create'], 0>`,
 }
 

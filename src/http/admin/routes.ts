@@ -5,18 +5,19 @@ import { createUser } from '../../accounts/create-user.ts'
 import { deleteOrganization } from '../../accounts/delete-organization.ts'
 import { deleteUser } from '../../accounts/delete-user.ts'
 import { findOrganization, listOrganizations } from '../../accounts/organization-store.ts'
+import { resumeUser, suspendUser } from '../../accounts/suspension/suspend-user.ts'
 import { updateUser } from '../../accounts/update-user.ts'
 import { listAccounts } from '../../accounts/user-store.ts'
 import { userByName } from '../../auth/account-store.ts'
 import { errors } from '../../errors.ts'
-import { resetMasterKey, showMasterKey } from '../../keys/master-key.ts'
+import { resetAllKeys, resetMasterKey, showMasterKey } from '../../keys/master-key.ts'
 import { noteRefusal } from '../middleware/authenticate.ts'
 import { clientAddress } from '../middleware/credential/client-address.ts'
 import { forbidStoring } from '../middleware/guard-answers.ts'
 import type { Services } from '../services.ts'
 import { organizationDocument, userDocument } from './document.ts'
 import { installationRoutes } from './installation-routes.ts'
-import { readChanges, readNewOrganization, readNewUser } from './request.ts'
+import { readChanges, readNewOrganization, readNewUser, readRegeneration, readSuspension } from './request.ts'
 import {
   changesSchema,
   masterKeySchema,
@@ -26,6 +27,8 @@ import {
   organizationListSchema,
   organizationRemovalSchema,
   organizationSchema,
+  resumptionSchema,
+  suspensionSchema,
   userListSchema,
   userRemovalSchema,
   userSchema,
@@ -36,6 +39,7 @@ export async function adminRoutes(app: FastifyInstance, services: Services): Pro
   forbidStoring(app)
   app.addHook('onRequest', async (request) => requireAdmin(services, request))
   userRoutes(app, services)
+  suspensionRoutes(app, services)
   masterKeyRoutes(app, services)
   organizationRoutes(app, services)
   installationRoutes(app, services)
@@ -82,6 +86,18 @@ function userRoutes(app: FastifyInstance, { installation, databases: { control }
   })
 }
 
+function suspensionRoutes(app: FastifyInstance, { installation }: Services): void {
+  const suspension = { schema: suspensionSchema, attachValidation: true }
+  app.post<OneUser>('/users/:username/suspend', suspension, async (request) => {
+    const reason = readSuspension(request)
+    return userDocument(await suspendUser(installation, request.params.username, reason))
+  })
+
+  app.post<OneUser>('/users/:username/resume', { schema: resumptionSchema }, async ({ params }) =>
+    userDocument(await resumeUser(installation, params.username)),
+  )
+}
+
 type OneUser = { Params: { username: string } }
 
 function masterKeyRoutes(app: FastifyInstance, { installation }: Services): void {
@@ -90,11 +106,14 @@ function masterKeyRoutes(app: FastifyInstance, { installation }: Services): void
     api_key: await showMasterKey(installation, params.username),
   }))
 
-  const regenerate = { schema: newMasterKeySchema }
-  app.post<OneUser>('/users/:username/key/regenerate', regenerate, async ({ params }) => ({
-    username: params.username,
-    api_key: await resetMasterKey(installation, params.username),
-  }))
+  const regenerate = { schema: newMasterKeySchema, attachValidation: true }
+  app.post<OneUser>('/users/:username/key/regenerate', regenerate, async (request) => {
+    const { username } = request.params
+    const { areAll } = readRegeneration(request)
+    if (!areAll) return { username, api_key: await resetMasterKey(installation, username) }
+    const { token, names } = await resetAllKeys(installation, username)
+    return { username, api_key: token, keys: names }
+  })
 }
 
 function organizationRoutes(app: FastifyInstance, { installation, databases: { control } }: Services): void {
