@@ -539,7 +539,7 @@ export type ImportPreview = Readonly<{
   /** Of the coordinates in the file; null: it does not tell, or has none. */
   reference_system: ReferenceSystemDocument | null
   /** GeoJSON geometries of the first rows, simplified for a small map. */
-  first_shapes: readonly object[]
+  first_shapes: readonly Readonly<Record<string, unknown>>[]
 }>
 
 /** `srid`: null if it has no number in PostGIS. */

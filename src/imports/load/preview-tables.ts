@@ -54,8 +54,8 @@ async function referenceSystemOf(
 }
 
 /** As many of the first ones as a small map can show. */
-async function firstShapes(loading: Loading, stage: Stage): Promise<readonly object[]> {
-  const found = await queryInCatalog<{ shape: object }>(
+async function firstShapes(loading: Loading, stage: Stage): Promise<ImportPreview['first_shapes']> {
+  const found = await queryInCatalog<{ shape: Record<string, unknown> }>(
     loading.session,
     `with first as (
        select row_number() over () as place, the_geom from (
