@@ -534,7 +534,16 @@ export type ImportPreview = Readonly<{
   columns: readonly Readonly<{ name: string; type: string }>[]
   /** The first ones, of the first 50 columns, as text cut at 100 characters. */
   first_rows: readonly (readonly (string | null)[])[]
+  /** In which its text was read; null: only GDAL knows. */
+  encoding: string | null
+  /** Of the coordinates in the file; null: it does not tell, or has none. */
+  reference_system: ReferenceSystemDocument | null
+  /** GeoJSON geometries of the first rows, simplified for a small map. */
+  first_shapes: readonly Readonly<Record<string, unknown>>[]
 }>
+
+/** `srid`: null if it has no number in PostGIS. */
+export type ReferenceSystemDocument = Readonly<{ srid: number | null; name: string | null }>
 
 /** A new link. Its address is told only once. */
 export type ExportLink = Readonly<{ id: string; url: string; expires_at: string }>
