@@ -3,6 +3,15 @@ import { requestJson } from '../api/request.ts'
 import { quoteName, readRows } from '../api/sql.ts'
 import { quotedTable, type TableId } from '../api/tables.ts'
 import type { DraftLayer, Kind, MapBox } from './map-draft.ts'
+import {
+  categoriesSql,
+  numbersSql,
+  type Stored,
+  sampleOf,
+  storedSql,
+  tableIn,
+  wholeOf,
+} from './sample-sql.ts'
 
 export type LayerColumn = Readonly<{ name: string; isNumber: boolean }>
 
@@ -19,7 +28,7 @@ export const tableSql = (table: TableId) => `select * from ${quotedTable(table)}
 
 /** Throws if the query has no geometry that can be drawn. */
 export async function describeSql(sql: string, signal: AbortSignal): Promise<LayerData> {
-  const q = `select * from (${inner(sql)}\n) as layer limit 0`
+  const q = `select * from ${wholeOf(sql)} limit 0`
   const { fields } = await requestJson<SqlAnswer>('query', { json: { q }, isRepeatable: true, signal })
   const types = Object.entries(fields as Record<string, { type: string }>)
   const geometries = types.filter(([, { type }]) => type === 'geometry').map(([name]) => name)
@@ -58,7 +67,7 @@ select min(srid) as srid, max(dimension) as dimension, st_xmin(st_extent(box)) a
 from (
   select st_srid(geom) as srid, st_dimension(geom) as dimension,
     case when st_srid(geom) <> 0 then st_transform(st_envelope(geom), 4326) end as box
-  from (select ${quoteName(column)} as geom from (${inner(sql)}\n) as layer where ${quoteName(column)} is not null limit ${mostLookedAt}) as looked_at
+  from (select ${quoteName(column)} as geom from ${wholeOf(sql)} where ${quoteName(column)} is not null limit ${mostLookedAt}) as looked_at
 ) as told`
 
 /** Of a larger query the first rows tell where it is; the viewer can move the map. */
@@ -66,26 +75,28 @@ const mostLookedAt = 100_000
 
 /** A sample of the numbers of a column. */
 export async function readNumbers({ sql }: Sql, column: string, signal: AbortSignal) {
-  const name = quoteName(column)
-  const rows = await readRows<{ value: number | null }>(
-    `select ${name}::double precision as value from (${inner(sql)}\n) as layer where ${name} is not null order by random() limit ${mostNumbers}`,
-    { signal },
-  )
+  const rows = await readSample<{ value: number }>(sql, (from) => numbersSql(from, column), signal)
   return rows.map(({ value }) => Number(value))
 }
 
 type Sql = Pick<DraftLayer, 'sql'>
 
-const mostNumbers = 5_000
-
 /** The most frequent values of a column, as text. */
 export async function readCategories({ sql }: Sql, column: string, most: number, signal: AbortSignal) {
-  const name = quoteName(column)
-  const rows = await readRows<{ value: string }>(
-    `select ${name}::text as value from (${inner(sql)}\n) as layer where ${name} is not null group by 1 order by count(*) desc, 1 limit ${most}`,
-    { signal },
-  )
+  const rows = await readSample<{ value: string }>(sql, (from) => categoriesSql(from, column, most), signal)
   return rows.map(({ value }) => value)
 }
 
-const inner = (sql: string) => sql.trim().replace(/;\s*$/, '')
+async function readSample<Row>(
+  sql: string,
+  statement: (from: string) => string,
+  signal: AbortSignal,
+): Promise<readonly Row[]> {
+  const table = tableIn(sql)
+  const [stored] = table === undefined ? [] : await readRows<Stored>(storedSql(table), { signal })
+  const sample = sampleOf(sql, stored)
+  const rows = await readRows<Row>(statement(sample), { signal })
+  // A sample may miss the few rows that have a value.
+  const isMissed = rows.length === 0 && sample !== wholeOf(sql)
+  return isMissed ? readRows<Row>(statement(wholeOf(sql)), { signal }) : rows
+}

@@ -79,6 +79,11 @@ export const serviceCommands = {
         value: 'GROUP=RATE',
         help: 'a rate limit: sql=100/60+20, jobs=off, or sql=default for the configured one',
       },
+      schedules: {
+        type: 'string',
+        value: 'N|default',
+        help: 'how many schedules the user may have; default: 100',
+      },
       admin: {
         type: 'string',
         value: 'on|off',

@@ -179,6 +179,8 @@ export type NewSchedule = Readonly<{
   labels?: readonly string[] | undefined
   timeout?: number | undefined
   retry?: JobRetry | undefined
+  /** Told of the end of its jobs, and when it is disabled. Without a secret an address keeps the one that it has. */
+  notify?: readonly Notify[] | undefined
   enabled?: boolean | undefined
   overlap?: 'skip' | 'queue' | undefined
   catch_up?: 'none' | 'last' | undefined
@@ -193,6 +195,7 @@ export type ScheduleDocument = Readonly<{
   labels?: readonly string[]
   timeout?: number
   retry?: JobRetry
+  notify?: readonly Omit<Notify, 'secret'>[]
   enabled: boolean
   overlap: 'skip' | 'queue'
   catch_up: 'none' | 'last'
@@ -618,7 +621,7 @@ export type UserChanges = Readonly<{
   quota_in_bytes?: number
   api_key_quota?: number | null
   org_admin?: boolean
-  limits?: Readonly<{ rate?: Readonly<Record<string, string>> }>
+  limits?: Readonly<{ rate?: Readonly<Record<string, string>>; schedules?: number | undefined }>
 }>
 export type OrganizationDocument = Readonly<{
   name: string

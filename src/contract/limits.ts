@@ -19,6 +19,10 @@ export const maxJobAttempts = 10
 export const defaultBackoffSeconds = 10
 export const maxBackoffSeconds = 3_600
 
+/** Of an account, unless the operator gives it another limit, and at most. */
+export const defaultSchedules = 100
+export const maxSchedules = 1_000
+
 /** A longer wait for the end of a job ends after this. */
 export const longestWaitSeconds = 60
 

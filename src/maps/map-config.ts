@@ -29,9 +29,15 @@ export type MapLayer = Readonly<{
   index: number
   /** `mapnik`: a layer with tiles. The others are only listed. */
   type: string
+  /** Whose key reads it; null: that of the map. */
+  template: LayerTemplate | null
+  attribution: string | undefined
   /** Of a layer with tiles. */
   source: LayerSource | null
 }>
+
+/** A template inside of another map. */
+export type LayerTemplate = Readonly<{ name: string; revision: string }>
 
 export type LayerSource = Readonly<{
   sql: LayerSql
@@ -50,9 +56,15 @@ export type LayerSource = Readonly<{
   datesAsNumbers: boolean
 }>
 
-/** Reads what a client has sent; throws on the first fault. To parse all its SQL may take seconds: others have their turn between. */
-export async function readMapConfig(raw: unknown): Promise<MapConfig> {
-  const reading = readInSteps(raw)
+/**
+ * Reads what a client has sent; throws on the first fault. To parse all its SQL may take seconds: others have their turn between.
+ * `templates`: of the layers by their place.
+ */
+export async function readMapConfig(
+  raw: unknown,
+  templates: readonly (LayerTemplate | null)[] = [],
+): Promise<MapConfig> {
+  const reading = readInSteps(raw, templates)
   for (;;) {
     const { done, value } = reading.next()
     if (done) return value
@@ -60,7 +72,10 @@ export async function readMapConfig(raw: unknown): Promise<MapConfig> {
   }
 }
 
-function* readInSteps(raw: unknown): Generator<undefined, MapConfig> {
+function* readInSteps(
+  raw: unknown,
+  templates: readonly (LayerTemplate | null)[],
+): Generator<undefined, MapConfig> {
   if (!isMembers(raw)) throw errors.mapInvalid('The map config must be a JSON object')
   requireVersion(raw.version)
   if (!Array.isArray(raw.layers)) throw errors.mapInvalid('Missing layers array from layergroup config')
@@ -70,7 +85,7 @@ function* readInSteps(raw: unknown): Generator<undefined, MapConfig> {
   const types = raw.layers.map((layer: unknown, index) => typeOf(layer, index))
   const dataviews = yield* readDataviews(raw.dataviews, analyses)
   const filters = readFilters(raw.filters, dataviews)
-  const sources = { read: new Map(), analyses, dataviews, filters }
+  const sources = { read: new Map(), analyses, dataviews, filters, templates }
   const layers: MapLayer[] = []
   for (const [index, layer] of raw.layers.entries()) {
     yield
@@ -114,7 +129,7 @@ function requireVersion(version: unknown): void {
 }
 
 /** The SQL of each, by its id. */
-function readAnalyses(raw: unknown): ReadonlyMap<string, string> {
+export function readAnalyses(raw: unknown): ReadonlyMap<string, string> {
   const all = raw ?? []
   if (!Array.isArray(all)) throw errors.mapInvalid('analyses must be an array')
   if (all.length > mostAnalyses) throw errors.mapInvalid(`A map has at most ${mostAnalyses} analyses`)
@@ -137,6 +152,7 @@ type Sources = Readonly<{
   analyses: ReadonlyMap<string, string>
   dataviews: readonly Dataview[]
   filters: readonly ColumnFilter[]
+  templates: readonly (LayerTemplate | null)[]
 }>
 
 function* readDataviews(
@@ -195,9 +211,12 @@ function readLayer(layer: Members, index: number, types: readonly string[], sour
   const id = layer.id ?? `${type === 'mapnik' ? '' : `${type}-`}layer${place}`
   if (typeof id !== 'string' || id === '' || id.length > 255 || id.includes(',') || !id.isWellFormed())
     throw errors.mapInvalid(`The id of layer ${index} must be text without a comma`)
-  if (type !== 'mapnik') return { id, index, type, source: null }
+  const options = layer.options as Members
+  const attribution = typeof options.attribution === 'string' ? options.attribution : undefined
+  const read = { id, index, type, template: sources.templates[index] ?? null, attribution }
+  if (type !== 'mapnik') return { ...read, source: null }
   try {
-    return { id, index, type, source: readSource(layer.options as Members, index, sources) }
+    return { ...read, source: readSource(options, index, sources) }
   } catch (error) {
     throw inLayer(error, { id, index, type })
   }
@@ -237,7 +256,12 @@ function namedSql(text: string, read: Map<string, NamedSql>): NamedSql {
   return named
 }
 
-function textOfLayer({ sql, source }: Members, index: number, analyses: ReadonlyMap<string, string>): string {
+/** Its SQL, or that of its analysis. */
+export function textOfLayer(
+  { sql, source }: Members,
+  index: number,
+  analyses: ReadonlyMap<string, string>,
+): string {
   if (typeof sql === 'string' && sql.trim() !== '') return sql
   const id = isMembers(source) ? source.id : undefined
   const found = typeof id === 'string' ? analyses.get(id) : undefined

@@ -1,10 +1,12 @@
 import { LRUCache } from 'lru-cache'
 import type { Account, Principal } from '../auth/account.ts'
+import type { Directory } from '../auth/directory.ts'
 import type { Config } from '../config/config.ts'
 import { errors } from '../errors.ts'
 import type { Databases } from '../postgres/databases.ts'
 import type { AbortLike } from '../postgres/pools/interruption.ts'
 import type { Session } from '../postgres/session.ts'
+import type { Secrets } from '../secrets.ts'
 import { type Bounds, boundsOf } from '../tiles/describe-layers.ts'
 import { lookUpVersion, type QueryVersion, versionOfAll } from '../tiles/query-version.ts'
 import type { TilePlace } from '../tiles/tile-sql.ts'
@@ -16,10 +18,19 @@ import { computeDataview } from './dataview.ts'
 import type { DataviewRequest } from './dataview-sql.ts'
 import { drawMapTile } from './draw-map-tile.ts'
 import { readLayerSql, wholeWorld } from './layer-sql.ts'
-import { type MapConfig, mapIdOf, readMapConfig, withoutCredentials } from './map-config.ts'
+import { type MapConfig, type MapLayer, mapIdOf, withoutCredentials } from './map-config.ts'
 import { deleteExpiredMaps, findMap, saveMap } from './map-store.ts'
 import { type Members, textOfConfig } from './members.ts'
-import { layerError, type PlannedLayer, planMap } from './plan-map.ts'
+import { NamedLayers, type ReaderOf } from './named/named-layers.ts'
+import { layerError, type PlannedLayer, planLayers, statsMs } from './plan-map.ts'
+
+type Parts = Readonly<{
+  config: Config
+  databases: Databases
+  tiles: Tiles
+  directory: Directory
+  secrets: Secrets
+}>
 
 /** A map that was instantiated. */
 export type InstantiatedMap = Readonly<{
@@ -28,6 +39,9 @@ export type InstantiatedMap = Readonly<{
   layers: readonly PlannedLayer[]
   /** When its tables were last changed, as far as that is known; else 0. */
   changedMs: number
+  readerOf: ReaderOf
+  /** That opened the named maps in it. */
+  tokens: readonly string[]
 }>
 
 export type DescribedSql = Readonly<{ map: InstantiatedMap; bounds: Bounds | null }>
@@ -39,6 +53,9 @@ export type KnownMap = Readonly<{
   /** Of the template that it was made of; null: of none. */
   revision: string | null
 }>
+
+/** A map as a request reads it. */
+export type OpenedMap = KnownMap & Readonly<{ readerOf: ReaderOf }>
 
 export type MapTileRequest = Readonly<{
   /** Index, id, a list of either, `all` or `mapnik`; undefined: all. */
@@ -53,16 +70,18 @@ export class Maps {
   readonly #config: Config
   readonly #databases: Databases
   readonly #tiles: Tiles
+  readonly #named: NamedLayers
   /** By user and id. */
   readonly #known = new LRUCache<string, KnownMap>({ max: 1_000, maxSize: knownCharacters, ttl: knownMs })
   /** As last found, by role, map and layer. */
   readonly #versions = new LRUCache<string, string>({ max: 2_000 })
   #sweptAt = Number.NEGATIVE_INFINITY
 
-  constructor(config: Config, databases: Databases, tiles: Tiles) {
-    this.#config = config
-    this.#databases = databases
-    this.#tiles = tiles
+  constructor(parts: Parts) {
+    this.#config = parts.config
+    this.#databases = parts.databases
+    this.#tiles = parts.tiles
+    this.#named = new NamedLayers(parts)
   }
 
   /** Plans the layers as the role of the caller, and keeps the map. */
@@ -72,22 +91,49 @@ export class Maps {
     gone: AbortLike,
     revision: string | null = null,
   ): Promise<InstantiatedMap> {
-    const isPublic = principal.key.type === 'default'
-    const text = textOfConfig(withoutCredentials(raw), isPublic ? mostPublicLength : mostLength)
-    const config = await readMapConfig(raw)
-    const layers = await this.#tiles.run(principal, gone, (session) => planMap(session, config))
+    const { account, key } = principal
+    const most = key.type === 'default' ? mostPublicLength : mostLength
+    textOfConfig(withoutCredentials(raw), most)
+    const pinned = await this.#named.pin(account, withoutCredentials(raw))
+    const text = JSON.stringify(pinned.raw)
+    const config = await this.#named.read(pinned)
     const id = mapIdOf(text, revision)
+    const readerOf = await this.#readers(principal, { id, config }, null)
+    const layers = await this.#plan(config, readerOf, gone)
     const aggregated = layers.map(({ isAggregated }) => isAggregated)
     await this.#sweep()
     await saveMap(
       this.#databases.control,
-      principal.account,
+      account,
       { id, config: text, aggregated, revision },
       // Anyone can open a template.
-      isPublic || revision !== null,
+      key.type === 'default' || revision !== null,
     )
-    this.#keep(principal.account, { id, config, aggregated, revision }, text.length)
-    return { id, config, layers, changedMs: Math.max(...layers.map((layer) => layer.changedMs)) }
+    this.#keep(account, { id, config, aggregated, revision }, text.length)
+    const changedMs = Math.max(...layers.map((layer) => layer.changedMs))
+    return { id, config, layers, changedMs, readerOf, tokens: pinned.tokens }
+  }
+
+  /** The id that a config has as a map. */
+  async idOf(account: Account, raw: unknown, revision: string): Promise<string> {
+    const pinned = await this.#named.pin(account, withoutCredentials(raw))
+    return mapIdOf(JSON.stringify(pinned.raw), revision)
+  }
+
+  /** A config as it is now, with the layers of the named maps in it. */
+  async readConfig(account: Account, raw: unknown): Promise<MapConfig> {
+    return this.#named.read(await this.#named.pin(account, raw))
+  }
+
+  /** Layers that one key reads are planned in one turn. */
+  async #plan(config: MapConfig, readerOf: ReaderOf, gone: AbortLike): Promise<readonly PlannedLayer[]> {
+    const deadline = performance.now() + statsMs
+    const planned: PlannedLayer[] = []
+    for (const { reader, layers } of runsOf(config.layers, readerOf))
+      planned.push(
+        ...(await this.#tiles.run(reader, gone, (session) => planLayers(session, layers, deadline))),
+      )
+    return planned
   }
 
   /** Makes a map of one query, whose geometry is found as that of a table. */
@@ -105,12 +151,29 @@ export class Maps {
     return { map, bounds: await this.#tiles.run(principal, gone, (session) => boundsOf(session, layer)) }
   }
 
-  /** Throws if there is no such map, or no longer. */
-  async find(account: Account, id: string, revision: string | null = null): Promise<KnownMap> {
-    const map = await this.#find(account, id)
+  /**
+   * Throws if there is no such map, or no longer. `revision`: of the template that it was made of. `tokens`: for the named maps
+   * in one that was made of none.
+   */
+  async open(
+    principal: Principal,
+    id: string,
+    { revision = null, tokens = [] }: Readonly<{ revision?: string | null; tokens?: readonly string[] }>,
+  ): Promise<OpenedMap> {
+    const map = await this.#find(principal.account, id)
     // Of a template: it runs as another key than the one that asks.
     if (map.revision !== revision) throw errors.mapUnknown(id.slice(0, 100))
-    return map
+    return { ...map, readerOf: await this.#readers(principal, map, revision === null ? tokens : null) }
+  }
+
+  async #readers(
+    principal: Principal,
+    { id, config }: Pick<KnownMap, 'id' | 'config'>,
+    tokens: readonly string[] | null,
+  ): Promise<ReaderOf> {
+    const readers = await this.#named.readers(principal, config, tokens)
+    if (!readers) throw errors.mapUnknown(id)
+    return readers
   }
 
   async #find(account: Account, id: string): Promise<KnownMap> {
@@ -120,7 +183,9 @@ export class Maps {
     const stored = /^[0-9a-f]{32}$/.test(id) ? await findMap(this.#databases.control, account, id) : undefined
     if (!stored) throw errors.mapUnknown(id.slice(0, 100))
     const { config, aggregated, revision } = stored
-    const map = { id, config: await readMapConfig(JSON.parse(config)), aggregated, revision }
+    const pinned = await this.#named.unpin(account, JSON.parse(config))
+    if (!pinned) throw errors.mapUnknown(id)
+    const map = { id, config: await this.#named.read(pinned), aggregated, revision }
     this.#keep(account, map, config.length)
     return map
   }
@@ -129,24 +194,50 @@ export class Maps {
     this.#known.set(keyOf(account, map.id), map, { size: characters + 1_000 })
   }
 
-  async tile(
-    principal: Principal,
-    map: KnownMap,
+  async tile(map: OpenedMap, request: MapTileRequest, client: TileClient): Promise<Tile> {
+    const { minzoom, maxzoom } = map.config
+    const { z } = request.place
+    if (z < minzoom || z > maxzoom) throw errors.notFound('Tile: its zoom')
+    const runs = runsOf(chooseLayers(map.config, request.layers), map.readerOf)
+    if (runs.length === 1) return this.#tileOf(runs[0]!, map, request, client)
+    return this.#joined(runs, map, request, client)
+  }
+
+  /** One after the other, and no more bytes than one tile may have. */
+  async #joined(
+    runs: readonly Run<TiledLayer>[],
+    map: OpenedMap,
     request: MapTileRequest,
     client: TileClient,
   ): Promise<Tile> {
+    const { tileMaxBytes } = this.#config
+    const whole: TileClient = { ...client, hasTag: () => false, encoding: null }
+    const parts: Tile[] = []
+    let left = tileMaxBytes
+    for (const run of runs) {
+      const part = await this.#tileOf(run, map, request, whole)
+      left -= part.bytes?.length ?? 0
+      if (left < 0) throw errors.tileTooLarge(tileMaxBytes)
+      parts.push(part)
+    }
+    return this.#tiles.join(parts, client)
+  }
+
+  async #tileOf(
+    { reader, layers }: Run<TiledLayer>,
+    map: KnownMap,
+    { place, isAggregated }: MapTileRequest,
+    client: TileClient,
+  ): Promise<Tile> {
     const { id, config } = map
-    const { place } = request
-    if (place.z < config.minzoom || place.z > config.maxzoom) throw errors.notFound('Tile: its zoom')
-    const layers = chooseLayers(config, request.layers)
-    const aggregated = layers.filter(({ index }) => request.isAggregated && map.aggregated[index])
+    const aggregated = layers.filter(({ index }) => isAggregated && map.aggregated[index])
     const key = `map ${id} ${layers.map(({ index }) => index)} ${aggregated.map(({ index }) => index)}`
     const { tileMaxFeatures: maxFeatures, tileMaxBytes: maxBytes } = this.#config
-    const versions = await this.#lookUp(principal, map, layers, client.gone)
+    const versions = await this.#lookUp(reader, map, layers, client.gone)
     const known = Object.fromEntries(layers.map(({ index }, at) => [index, versions[at]!.version]))
     const tile = { config, layers, aggregated, place, maxFeatures, maxBytes, known }
     const make = (session: Session) => drawMapTile(session, tile)
-    return this.#tiles.make(principal, { key, place, version: versionOfAll(versions), make }, client)
+    return this.#tiles.make(reader, { key, place, version: versionOfAll(versions), make }, client)
   }
 
   /** The versions of the rows of the layers, as the caller's role sees them. */
@@ -159,7 +250,8 @@ export class Maps {
     if (layers.some(({ source }) => !source.names))
       return layers.map(() => ({ version: null, is_moved: null }))
     const keyOfLayer = (index: number) => `${principal.key.role} ${principal.account.userId} ${id} ${index}`
-    return this.#tiles.look(principal, gone, async (session) => {
+    const question = `map ${id} ${layers.map(({ index }) => index)}`
+    return this.#tiles.look(principal, question, gone, async (session) => {
       const found: QueryVersion[] = []
       for (const { index, source } of layers) {
         const version = await lookUpVersion(
@@ -175,17 +267,11 @@ export class Maps {
   }
 
   /** The attributes of a feature, if the layer tells them. */
-  feature(
-    principal: Principal,
-    { config }: KnownMap,
-    layer: string,
-    fid: string,
-    gone: AbortLike,
-  ): Promise<Members> {
-    const { source } = chooseLayer(config.layers, layer)
-    if (!source?.attributes) throw errors.mapInvalid(`Layer ${layer} has no exposed attributes`)
-    const { sql, attributes } = source
-    return this.#ask(principal, gone, (session) => readFeature(session, sql, attributes, fid))
+  feature({ config, readerOf }: OpenedMap, layer: string, fid: string, gone: AbortLike): Promise<Members> {
+    const found = chooseLayer(config.layers, layer)
+    if (!found.source?.attributes) throw errors.mapInvalid(`Layer ${layer} has no exposed attributes`)
+    const { sql, attributes } = found.source
+    return this.#ask(readerOf(found), gone, (session) => readFeature(session, sql, attributes, fid))
   }
 
   dataview(
@@ -218,6 +304,20 @@ export class Maps {
     this.#sweptAt = performance.now()
     await deleteExpiredMaps(this.#databases.control)
   }
+}
+
+type Run<L extends MapLayer> = Readonly<{ reader: Principal; layers: readonly L[] }>
+
+/** Layers that follow each other and are read by the same key. */
+function runsOf<L extends MapLayer>(layers: readonly L[], readerOf: ReaderOf): readonly Run<L>[] {
+  const runs: { reader: Principal; layers: L[] }[] = []
+  for (const layer of layers) {
+    const reader = readerOf(layer)
+    const last = runs.at(-1)
+    if (last?.reader === reader) last.layers.push(layer)
+    else runs.push({ reader, layers: [layer] })
+  }
+  return runs
 }
 
 const keyOf = ({ userId }: Account, id: string) => `${userId} ${id}`

@@ -7,7 +7,7 @@ import { type Aggregation, defaultThreshold, dimensionSql, readAggregation } fro
 import { columnsSql } from './columns.ts'
 import { wholeWorld } from './layer-sql.ts'
 import { geometryTypeSql, type LayerStats, readStats } from './layer-stats.ts'
-import type { LayerSource, MapConfig, MapLayer } from './map-config.ts'
+import type { LayerSource, MapLayer } from './map-config.ts'
 import { shortened } from './members.ts'
 import { type LayerPlan, planLayer } from './plan-layer.ts'
 
@@ -22,11 +22,17 @@ export type PlannedLayer = Readonly<{
   changedMs: number
 }>
 
-/** Plans each layer as the role of the session, and throws the first fault with its layer. Draws nothing. */
-export async function planMap(session: Session, config: MapConfig): Promise<readonly PlannedLayer[]> {
-  const deadline = performance.now() + statsMs
+/**
+ * Plans each layer as the role of the session, and throws the first fault with its layer. Draws nothing. `deadline`: of the
+ * statistics.
+ */
+export async function planLayers(
+  session: Session,
+  layers: readonly MapLayer[],
+  deadline: number,
+): Promise<readonly PlannedLayer[]> {
   const planned: PlannedLayer[] = []
-  for (const layer of config.layers) {
+  for (const layer of layers) {
     try {
       planned.push(await planOne(session, layer, deadline))
     } catch (error) {
@@ -36,8 +42,8 @@ export async function planMap(session: Session, config: MapConfig): Promise<read
   return planned
 }
 
-/** For the statistics of all layers. */
-const statsMs = 5_000
+/** For the statistics of all layers of a map. */
+export const statsMs = 5_000
 
 async function planOne(session: Session, layer: MapLayer, deadline: number): Promise<PlannedLayer> {
   const { source } = layer

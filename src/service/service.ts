@@ -98,7 +98,7 @@ async function startParts(
   const directory = makeDirectory(installation, lost, started)
   const refusals = startAudit(installation, config, started)
   const readiness = { isReady: false }
-  const shared = buildShared(config, installation)
+  const shared = buildShared(config, installation, directory)
   const services: Services = {
     ...shared,
     sessions: new Sessions({ ...shared, directory }),
@@ -187,7 +187,7 @@ function startAudit(
 }
 
 /** What all requests share: built once per process. */
-function buildShared(config: Config, installation: Installation) {
+function buildShared(config: Config, installation: Installation, directory: Directory) {
   const { databases, secrets, log } = installation
   const metrics = watchedMetrics(databases)
   const knownTokens = new KnownTokens(databases.control, secrets)
@@ -205,7 +205,7 @@ function buildShared(config: Config, installation: Installation) {
     savedQueries: new SavedQueries(queries),
     copies,
     tiles,
-    maps: new Maps(config, databases, tiles),
+    maps: new Maps({ config, databases, tiles, directory, secrets }),
     imports: new Imports(config, databases, copies.quotas, log),
     webhooks: new Webhooks(config, databases, secrets, log),
     jobQueue: new JobQueue(databases.control, config),

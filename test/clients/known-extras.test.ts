@@ -87,6 +87,8 @@ async function bodiesOf(
     changePrivacy: { parameters: { ...parameters, table: 't' }, body: { privacy: 'PUBLIC' } },
     createUser: { body: { username: member, api_key: 'brought-along-0001' }, headers: operator },
     changeUser: { parameters: { username: other.username }, body: { quota_in_bytes: 5 }, headers: operator },
+    suspendUser: { parameters: { username: other.username }, body: { reason: 'unpaid' }, headers: operator },
+    regenerateMasterKey: { parameters: { username: other.username }, body: {}, headers: operator },
     createOrganization: { body: { name: organization, owner: { username: owner } }, headers: operator },
   }
 }

@@ -44,16 +44,34 @@ test('a tile outside of the zooms of a layer is 403 for a key that may not read 
   assert.equal(response.status, 403)
 })
 
-test('the layers of a tile share its bytes', async (t) => {
+test('the layers of a tile share its bytes, and none is made when they are used up', async (t) => {
   const { user } = await setup(t, { config: { tileMaxBytes: 5_000 } })
+  await user.sql('create table zeros as select 0 as zero, st_point(0, 0, 3857) as the_geom_webmercator')
   const large = {
     options: { sql: `select repeat('x', 2000) as x, st_point(0, 0, 3857) as the_geom_webmercator` },
   }
   const two = await mapOf(user, { layers: [large, large] })
   assert.equal((await askMapTile(user, two.layergroupid, '/0/0/0.mvt')).status, 200)
-  const three = await mapOf(user, { layers: [large, large, large] })
-  const { status, headers } = await askMapTile(user, three.layergroupid, '/0/0/0.mvt')
-  assert.deepEqual([status, headers.get('carto-tile-error')], [429, 'size'])
+  // Whether it is made is seen by its error.
+  const failing = { options: { sql: 'select 1 / zero as x, the_geom_webmercator from zeros' } }
+  for (const [layers, answer] of [
+    [
+      [large, large, large],
+      [429, 'size'],
+    ],
+    [
+      [large, large, large, failing],
+      [429, 'size'],
+    ],
+    [
+      [large, large, failing, large],
+      [400, null],
+    ],
+  ] as const) {
+    const { layergroupid } = await mapOf(user, { layers })
+    const { status, headers } = await askMapTile(user, layergroupid, '/0/0/0.mvt')
+    assert.deepEqual([status, headers.get('carto-tile-error')], answer)
+  }
 })
 
 test('templates that are added at once do not pass their limit', async (t) => {
@@ -77,6 +95,10 @@ test('templates that are added at once do not pass their limit', async (t) => {
      from cartage.map_templates, generate_series(1, 1020) n where name = 'first' and user_id = (
        select user_id from cartage.map_templates where name = 'first' order by updated_at desc limit 1)`,
   )
+  // Long enough that all would count the same templates, if they did not wait for each other.
+  await control.query(`create function cartage.wait_a_little() returns trigger language plpgsql as 'begin perform pg_sleep(0.3); return new; end';
+    create trigger wait_a_little before insert on cartage.map_templates for each row when (new.name like 'late%') execute function cartage.wait_a_little()`)
+  t.after(() => control.query('drop function cartage.wait_a_little cascade'))
   const statuses = await Promise.all(Array.from({ length: 12 }, (_, at) => add(`late${at}`)))
   assert.equal(statuses.filter((status) => status === 200).length, 3, `${statuses}`)
   assert.equal(statuses.filter((status) => status === 409).length, 9, `${statuses}`)

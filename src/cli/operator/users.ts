@@ -4,6 +4,7 @@ import { resumeUser, suspendUser } from '../../accounts/suspension/suspend-user.
 import { listAccounts } from '../../accounts/user-store.ts'
 import type { Account } from '../../auth/account.ts'
 import { userByName } from '../../auth/account-store.ts'
+import { defaultSchedules } from '../../contract/limits.ts'
 import { describeKeyQuota, describeQuota } from '../../contract/text/sizes.ts'
 import { errors } from '../../errors.ts'
 import type { Key } from '../../keys/key.ts'
@@ -183,6 +184,7 @@ export function describeUser(account: Account, host: Host): readonly string[] {
     `quota         ${describeQuota(quotaBytes)}`,
     `keys          ${describeKeyQuota(apiKeyQuota)}`,
     `rates         ${describeRates(limits)}`,
+    `schedules     ${typeof limits.schedules === 'number' ? limits.schedules : defaultSchedules}`,
     `host          ${host.name} (${addressOf(host)})`,
     `database      ${account.database}, schema ${account.schema}`,
     `created       ${account.createdAt.toISOString()}`,

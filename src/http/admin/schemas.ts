@@ -21,7 +21,7 @@ const masterToken = { type: 'string', description: 'Master token to use instead 
 const limits = {
   type: 'object',
   description: 'Limits of this user in place of the configured ones; replaces those set before',
-  examples: [{ rate: { sql: '100/60', jobs: '10/60+2', copyto: 'off' } }],
+  examples: [{ rate: { sql: '100/60', jobs: '10/60+2', copyto: 'off' }, schedules: 250 }],
 } as const
 const time = { type: 'string', format: 'date-time' } as const
 const text = { type: 'string' } as const
@@ -148,7 +148,7 @@ export const suspensionSchema = {
     additionalProperties: false,
     properties: {
       reason: { ...text, maxLength: maxReasonLength, description: 'Callers with a key of the user read it' },
-      client,
+      ...knownExtras,
     },
     examples: [{ reason: 'The invoice of May is open. Write to billing@example.org' }],
   },
@@ -206,7 +206,7 @@ export const newMasterKeySchema = {
   body: {
     type: 'object',
     additionalProperties: false,
-    properties: { all_keys: { type: 'boolean', default: false }, client },
+    properties: { all_keys: { type: 'boolean', default: false }, ...knownExtras },
   },
   response: {
     200: {

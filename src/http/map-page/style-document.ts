@@ -1,7 +1,7 @@
 import type { Basemap } from '../../config/config-variables.ts'
 import type { MapPageMetadata, StyleDocument } from '../../contract/documents.ts'
 import type { MapConfig } from '../../maps/map-config.ts'
-import { isMembers, type Members } from '../../maps/members.ts'
+import type { Members } from '../../maps/members.ts'
 import type { ShownMap } from '../../maps/named/named-maps.ts'
 import { withSourceLayers } from '../../maps/named/view-style.ts'
 import { rounded } from '../tiles/document.ts'
@@ -47,11 +47,10 @@ export function styleDocument(shown: ShownMap, options: StyleOptions): StyleDocu
 }
 
 function sourcesOf({ config, template }: ShownMap, url: string): Members {
-  const { stored, token, document } = template
+  const { stored, token } = template
   const query = token === undefined ? '' : `?${new URLSearchParams({ auth_token: token })}`
-  const attributions = attributionsIn(document)
   return Object.fromEntries(
-    tiledLayers(config).map(({ id, index }) => [
+    tiledLayers(config).map(({ id, index, attribution }) => [
       id,
       {
         type: 'vector',
@@ -59,7 +58,8 @@ function sourcesOf({ config, template }: ShownMap, url: string): Members {
         tiles: [`${url}/api/v1/map/named/${stored.name}/${index}/{z}/{x}/{y}.mvt${query}`],
         minzoom: Math.max(0, Math.ceil(config.minzoom)),
         maxzoom: Math.min(deepestZoom, Math.floor(config.maxzoom)),
-        ...(attributions[index] && { attribution: attributions[index] }),
+        // MapLibre shows it as HTML.
+        ...(attribution && { attribution: escapeHtml(attribution.slice(0, 500)) }),
       },
     ]),
   )
@@ -77,12 +77,3 @@ const layersOf = (style: readonly Members[] | undefined, config: MapConfig, them
         tiledLayers(config).map(({ id }) => id),
         theme,
       )
-
-/** Those of the layers, by index. MapLibre shows them as HTML. */
-function attributionsIn({ layergroup }: Members): readonly (string | undefined)[] {
-  const layers = isMembers(layergroup) && Array.isArray(layergroup.layers) ? layergroup.layers : []
-  return layers.map((layer: unknown) => {
-    const options = isMembers(layer) && isMembers(layer.options) ? layer.options : {}
-    return typeof options.attribution === 'string' ? escapeHtml(options.attribution.slice(0, 500)) : undefined
-  })
-}

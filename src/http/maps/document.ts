@@ -10,14 +10,14 @@ export type LayergroupOptions = Readonly<{
   /** Of the account. */
   url: string
   /** Parameters of its tiles. */
-  query: Readonly<Record<string, string>>
+  query: URLSearchParams
 }>
 
 /** The answer to an instantiation. */
 export function layergroupDocument(map: InstantiatedMap, options: LayergroupOptions): LayergroupDocument {
   const { layergroupid, changedMs, url } = options
   const { minzoom, maxzoom } = map.config
-  const query = Object.keys(options.query).length === 0 ? '' : `?${new URLSearchParams(options.query)}`
+  const query = options.query.size === 0 ? '' : `?${options.query}`
   const tiles = (layer: string) => `${url}/api/v1/map/${layergroupid}${layer}/{z}/{x}/{y}.mvt${query}`
   const tileJson = (layer: string) => ({
     vector: { tilejson: '2.2.0' as const, tiles: [tiles(layer)], minzoom, maxzoom },

@@ -1,7 +1,9 @@
 import type { FastifyRequest } from 'fastify'
 import type { Account, Principal } from '../../auth/account.ts'
 import { errors } from '../../errors.ts'
-import type { KnownMap } from '../../maps/maps.ts'
+import type { MapConfig } from '../../maps/map-config.ts'
+import type { OpenedMap } from '../../maps/maps.ts'
+import type { ReaderOf } from '../../maps/named/named-layers.ts'
 import { identifyCaller, mapsCaller } from '../middleware/authenticate.ts'
 import type { Services } from '../services.ts'
 import { mapIdIn, viewerTokens } from './request.ts'
@@ -10,12 +12,21 @@ import { mapIdIn, viewerTokens } from './request.ts'
 export async function mapOf(
   services: Services,
   request: FastifyRequest,
-): Promise<Readonly<{ principal: Principal; map: KnownMap }>> {
+): Promise<Readonly<{ principal: Principal; map: OpenedMap }>> {
   const id = mapIdIn(request)
   if (id.includes('@'))
     return services.namedMaps.find(await viewedAccount(services, request), id, viewerTokens(request))
   const principal = await mapsCaller(services, request)
-  return { principal, map: await services.maps.find(principal.account, id) }
+  return { principal, map: await services.maps.open(principal, id, { tokens: viewerTokens(request) }) }
+}
+
+/** Who may keep an answer of a map: what one of its keys reads is not for shared caches. */
+export function strictestReader({
+  config,
+  readerOf,
+}: Readonly<{ config: MapConfig; readerOf: ReaderOf }>): Principal {
+  const readers = config.layers.map(readerOf)
+  return readers.find(({ key }) => key.type !== 'default') ?? readers[0]!
 }
 
 /** The account of the path. No key is needed; one that is sent must be valid. */

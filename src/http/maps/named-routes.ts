@@ -48,9 +48,8 @@ export async function namedMapsRoutes(app: FastifyInstance, services: Services):
     const asked = readMapTileRequest(request)
     const template = await opened(services, request)
     const map = await services.namedMaps.byDefaults(template, clientGone(reply))
-    const { principal } = template
-    const tile = await services.maps.tile(principal, map, asked, clientOf(request, reply))
-    setCaching(reply, principal, maxAge)
+    const tile = await services.maps.tile(map, asked, clientOf(request, reply))
+    setCaching(reply, template.principal, maxAge)
     return sendTile(reply, tile)
   })
 }
@@ -110,6 +109,6 @@ async function open(
   const map = await services.namedMaps.instantiate(template, values, clientGone(reply))
   const { principal, stored, token } = template
   const id = `${principal.account.username}@${stored.revision.slice(0, 8)}@${map.id}`
-  const query: Record<string, string> = token === undefined ? {} : { auth_token: token }
-  return sendLayergroup(services, request, reply, { principal, map, id, query, callback })
+  const query = new URLSearchParams(token === undefined ? {} : { auth_token: token })
+  return sendLayergroup(services, request, reply, { map, id, query, callback })
 }

@@ -9,7 +9,7 @@ import type { Services } from '../services.ts'
 import { readMaxAge } from '../tiles/request.ts'
 import { clientOf, one, sendTile } from '../tiles/routes.ts'
 import { sendTagged, setCaching } from '../tiles/send-tile-json.ts'
-import { mapOf } from './find-map.ts'
+import { mapOf, strictestReader } from './find-map.ts'
 import { respondByScript } from './jsonp.ts'
 import {
   readCallback,
@@ -52,9 +52,9 @@ export async function mapsRoutes(app: FastifyInstance, services: Services): Prom
     { ...dataviews, schema: attributesSchema },
     async (request, reply) => {
       const { layer, fid } = request.params as { layer: string; fid: string }
-      const { principal, map } = await mapOf(services, request)
-      const found = await services.maps.feature(principal, map, layer, fid, clientGone(reply))
-      return sendTagged(request, reply, principal, found)
+      const { map } = await mapOf(services, request)
+      const found = await services.maps.feature(map, layer, fid, clientGone(reply))
+      return sendTagged(request, reply, strictestReader(map), found)
     },
   )
   app.get(
@@ -88,8 +88,9 @@ async function instantiate(
   const principal = await mapsCaller(services, request)
   const map = await services.maps.instantiate(principal, readConfig(request), clientGone(reply))
   const token = tokenForAddresses(request)
-  const query: Record<string, string> = token === undefined ? {} : { api_key: token }
-  return sendLayergroup(services, request, reply, { principal, map, id: map.id, query, callback })
+  const query = new URLSearchParams(token === undefined ? {} : { api_key: token })
+  for (const each of map.tokens) query.append('auth_token', each)
+  return sendLayergroup(services, request, reply, { map, id: map.id, query, callback })
 }
 
 async function dataview(
@@ -107,8 +108,8 @@ async function dataview(
 async function tile(services: Services, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const maxAge = readMaxAge(request)
   const asked = readMapTileRequest(request)
-  const { principal, map } = await mapOf(services, request)
-  const found = await services.maps.tile(principal, map, asked, clientOf(request, reply))
-  setCaching(reply, principal, maxAge)
+  const { map } = await mapOf(services, request)
+  const found = await services.maps.tile(map, asked, clientOf(request, reply))
+  setCaching(reply, strictestReader(map), maxAge)
   return sendTile(reply, found)
 }

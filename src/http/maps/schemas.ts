@@ -18,12 +18,12 @@ const config = {
       type: 'object',
       required: ['options'],
       properties: {
-        type: { type: 'string', enum: ['mapnik', 'cartodb', 'http', 'plain'] },
+        type: { type: 'string', enum: ['mapnik', 'cartodb', 'named', 'http', 'plain'] },
         id: text('The name of the layer in its tiles; by default layer0, layer1, ...'),
         options: {
           ...anyObject,
           description:
-            '`sql`: one SELECT, in which `!bbox!`, `!pixel_width!`, `!pixel_height!` and `!scale_denominator!` stand for the tile. `geom_column`, `srid`, `aggregation`, `metadata`, ...: see the docs',
+            '`sql`: one SELECT, in which `!bbox!`, `!pixel_width!`, `!pixel_height!` and `!scale_denominator!` stand for the tile. `geom_column`, `srid`, `aggregation`, `metadata`, ...: see the docs. Of type `named`: `name`, `config`, `auth_tokens`',
         },
       },
     },

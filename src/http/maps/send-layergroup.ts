@@ -1,19 +1,18 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Principal } from '../../auth/account.ts'
 import type { InstantiatedMap } from '../../maps/maps.ts'
 import { accountUrlOf } from '../middleware/address.ts'
 import type { Services } from '../services.ts'
 import { sendTagged, setCaching } from '../tiles/send-tile-json.ts'
 import { layergroupDocument } from './document.ts'
+import { strictestReader } from './find-map.ts'
 import { sendScript } from './jsonp.ts'
 
 export type Layergroup = Readonly<{
-  principal: Principal
   map: InstantiatedMap
   /** In the addresses of its tiles. */
   id: string
   /** Parameters of its tiles. */
-  query: Readonly<Record<string, string>>
+  query: URLSearchParams
   callback: string | undefined
 }>
 
@@ -22,9 +21,10 @@ export function sendLayergroup(
   services: Services,
   request: FastifyRequest,
   reply: FastifyReply,
-  { principal, map, id, query, callback }: Layergroup,
+  { map, id, query, callback }: Layergroup,
 ): FastifyReply {
   const { changedMs } = map
+  const principal = strictestReader(map)
   const layergroupid = `${id}:${changedMs}`
   const url = accountUrlOf(request, services.config, principal.account)
   const document = layergroupDocument(map, { layergroupid, changedMs, url, query })

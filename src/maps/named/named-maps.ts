@@ -1,4 +1,4 @@
-import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type { Account, Principal } from '../../auth/account.ts'
 import type { Directory } from '../../auth/directory.ts'
@@ -9,12 +9,13 @@ import type { AbortLike } from '../../postgres/pools/interruption.ts'
 import type { Secrets } from '../../secrets.ts'
 import type { Bounds } from '../../tiles/describe-layers.ts'
 import type { Tiles } from '../../tiles/tiles.ts'
-import { type MapConfig, mapIdOf, readMapConfig, withoutCredentials } from '../map-config.ts'
-import type { InstantiatedMap, KnownMap, Maps } from '../maps.ts'
+import type { MapConfig } from '../map-config.ts'
+import type { InstantiatedMap, Maps, OpenedMap } from '../maps.ts'
 import { isMembers, type Members } from '../members.ts'
 import { StyleChecks } from './check-style.ts'
+import { hasNamedLayers, openLayerTokens, sealLayerTokens } from './layer-tokens.ts'
 import { boundsOfMap } from './map-bounds.ts'
-import { longestToken, readTemplate, renderTemplate, type Template } from './template.ts'
+import { readTemplate, renderTemplate, type Template } from './template.ts'
 import {
   deleteTemplate,
   findTemplate,
@@ -27,6 +28,7 @@ import {
 } from './template-store.ts'
 import { readView, requireBasemap, type View } from './view.ts'
 import { requireOwnIds, withSourceLayers } from './view-style.ts'
+import { matchingToken } from './viewer-tokens.ts'
 
 type Parts = Readonly<{
   config: Config
@@ -95,7 +97,7 @@ export class NamedMaps {
     const found = await findTemplate(this.#control, principal.account, { name })
     const own = ownOnly(principal)
     if (!found || (own !== undefined && found.key.id !== own)) throw notFound(principal.account, name)
-    const document = JSON.parse(found.template) as Members
+    const document = this.#documentOf(found)
     const tokens = this.#tokensOf(found)
     const auth = isMembers(document.auth) ? document.auth : {}
     const template = tokens ? { ...document, auth: { ...auth, valid_tokens: tokens } } : document
@@ -125,7 +127,9 @@ export class NamedMaps {
     const { revision, template: text } = template.stored
     const known = this.#read.get(revision)
     if (known) return { template, ...(await known) }
-    const read = readShown(template.document)
+    const read = this.#readShown(template)
+    // Named maps in it can change without it.
+    if (hasNamedLayers(template.document)) return { template, ...(await read) }
     this.#read.set(revision, read, { size: text.length + 1_000 })
     return { template, ...(await read) }
   }
@@ -145,7 +149,7 @@ export class NamedMaps {
     // Others may wait for them too, so they are read to the end.
     const gone = new AbortController().signal as AbortLike
     const bounds = this.instantiate(template, {}, gone)
-      .then((map) => boundsOfMap(this.#parts.tiles, template.principal, map, gone))
+      .then((map) => boundsOfMap(this.#parts.tiles, map, gone))
       // Its tiles tell what is wrong.
       .catch(() => {
         this.#bounds.set(revision, Promise.resolve(null), { ttl: failedMs })
@@ -162,17 +166,18 @@ export class NamedMaps {
   }
 
   /** The map that the defaults of its placeholders make. */
-  async byDefaults(template: OpenTemplate, gone: AbortLike): Promise<KnownMap> {
-    const { principal, stored, document } = template
+  async byDefaults({ principal, stored, document }: OpenTemplate, gone: AbortLike): Promise<OpenedMap> {
     const { maps } = this.#parts
-    const id = mapIdOf(JSON.stringify(withoutCredentials(renderTemplate(document, {}))), stored.revision)
+    const { revision } = stored
+    const config = renderTemplate(document, {})
+    const id = await maps.idOf(principal.account, config, revision)
     const isUnknown = (error: unknown) => error instanceof AppError && error.code === 'map-unknown'
     try {
-      return await maps.find(principal.account, id, stored.revision)
+      return await maps.open(principal, id, { revision })
     } catch (error) {
       if (!isUnknown(error)) throw error
-      const made = await this.instantiate(template, {}, gone)
-      return maps.find(principal.account, made.id, stored.revision)
+      const made = await maps.instantiate(principal, config, gone, revision)
+      return maps.open(principal, made.id, { revision })
     }
   }
 
@@ -181,22 +186,22 @@ export class NamedMaps {
     account: Account,
     token: string,
     tokens: readonly string[],
-  ): Promise<Readonly<{ principal: Principal; map: KnownMap }>> {
+  ): Promise<Readonly<{ principal: Principal; map: OpenedMap }>> {
     const [user, revision = '', id = ''] = token.split('@')
     if (user !== account.username) throw errors.templateForbidden()
     const { epoch } = this.#parts.directory
     const stored = await findTemplate(this.#control, account, { revision })
     if (!stored) throw errors.mapUnknown(token.slice(0, 200))
     const { principal } = this.#opened(account, stored, tokens, epoch)
-    return { principal, map: await this.#parts.maps.find(account, id, stored.revision) }
+    return { principal, map: await this.#parts.maps.open(principal, id, { revision: stored.revision }) }
   }
 
   #opened(account: Account, stored: StoredTemplate, tokens: readonly string[], epoch: number): OpenTemplate {
     const valid = this.#tokensOf(stored)
-    const token = valid ? matching(valid, tokens) : undefined
+    const token = valid ? matchingToken(valid, tokens) : undefined
     if (valid && token === undefined) throw errors.templateForbidden()
     const principal = this.#parts.directory.principal({ account, key: stored.key }, epoch)
-    return { stored, document: JSON.parse(stored.template) as Members, principal, token }
+    return { stored, document: this.#documentOf(stored), principal, token }
   }
 
   async #checked(account: Account, raw: unknown): Promise<Template> {
@@ -207,18 +212,28 @@ export class NamedMaps {
     const needsLayers = isMembers(document.view) && (document.view.style ?? document.view.popup)
     const layergroup = renderTemplate(document, {})
     requireOwnIds(layergroup)
-    const layerIds = needsLayers ? tiledIds(await readMapConfig(layergroup)) : []
+    const layerIds = needsLayers ? tiledIds(await this.#parts.maps.readConfig(account, layergroup)) : []
     const view = readView(document.view, layerIds)
     requireBasemap(view, this.#parts.config.mapBasemaps)
     if (view.style) await this.#styles.check(account, withSourceLayers(view.style), layerIds)
     return template
   }
 
+  async #readShown({ document, principal }: OpenTemplate): Promise<ReadTemplate> {
+    const config = await this.#parts.maps.readConfig(principal.account, renderTemplate(document, {}))
+    return { config, view: readView(document.view, tiledIds(config)) }
+  }
+
+  #documentOf({ template }: StoredTemplate): Members {
+    return openLayerTokens(JSON.parse(template) as Members, this.#parts.secrets)
+  }
+
   #stored({ name, document, validTokens }: Template): NewTemplate {
-    const sealedTokens = validTokens && this.#parts.secrets.seal(JSON.stringify(validTokens))
+    const { secrets } = this.#parts
+    const sealedTokens = validTokens && secrets.seal(JSON.stringify(validTokens))
     return {
       name,
-      template: JSON.stringify(document),
+      template: JSON.stringify(sealLayerTokens(document, secrets)),
       sealedTokens,
       revision: randomBytes(16).toString('hex'),
     }
@@ -235,11 +250,6 @@ export class NamedMaps {
 
 type ReadTemplate = Pick<ShownMap, 'config' | 'view'>
 
-async function readShown(document: Members): Promise<ReadTemplate> {
-  const config = await readMapConfig(renderTemplate(document, {}))
-  return { config, view: readView(document.view, tiledIds(config)) }
-}
-
 /** Of all templates together: what was read of one takes many times as much. */
 const knownCharacters = 4 * 1024 ** 2
 /** So long a page may show where rows were that the key can no longer read. */
@@ -253,16 +263,3 @@ const ownOnly = ({ key }: Principal) => (key.type === 'master' ? undefined : key
 
 const notFound = ({ username }: Account, name: string) =>
   errors.notFound(`Template '${name.slice(0, 255)}' of user '${username}'`)
-
-/** The first given token that is valid. Compares all, so that the time tells nothing. */
-function matching(valid: readonly string[], given: readonly string[]): string | undefined {
-  const hashOf = (text: string) => createHash('sha256').update(text).digest()
-  const known = valid.map(hashOf)
-  const isKnown = (token: string) => {
-    const hash = hashOf(token)
-    return known.map((each) => timingSafeEqual(each, hash)).includes(true)
-  }
-  return given.slice(0, mostGiven).filter((token) => token.length <= longestToken && isKnown(token))[0]
-}
-
-const mostGiven = 20

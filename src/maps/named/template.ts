@@ -2,6 +2,7 @@ import { errors } from '../../errors.ts'
 import { isMembers, type Members, shortened, textOfConfig } from '../members.ts'
 import { Filling, type PlacedValue, type PlacedValues, type PlaceholderType } from './filling.ts'
 import { placeInSql } from './template-sql.ts'
+import { longestToken } from './viewer-tokens.ts'
 
 /** A template as it was sent, checked. */
 export type Template = Readonly<{
@@ -79,8 +80,6 @@ function tokensOf({ method, valid_tokens: tokens }: Members): readonly string[] 
 }
 
 const mostTokens = 100
-/** Characters of a token of viewers. */
-export const longestToken = 1_024
 
 /** The config of a map of this template. Missing values are the defaults, unknown ones are ignored. */
 export function renderTemplate(document: Members, given: Members): unknown {

@@ -4,7 +4,8 @@ import { errors } from '../../errors.ts'
 import type { Log } from '../../log/log.ts'
 import type { Host } from '../hosts.ts'
 import { sessionOptions } from '../pools/session-options.ts'
-import { hasSqlstate, isPoolClosed, isPoolFull } from '../sqlstate.ts'
+import { type Address, connectToPrimary, type Primary } from '../primary.ts'
+import { hasSqlstate, isConnectionLoss, isPoolClosed, isPoolFull } from '../sqlstate.ts'
 import {
   dropWhenSilent,
   keepAlive,
@@ -13,10 +14,12 @@ import {
   socketOf,
 } from '../wire/drop-when-silent.ts'
 import { ScramClient } from '../wire/scram-client.ts'
+import { isStandby } from '../wire/standby.ts'
 
 /** Connections to the control database. Every wait has a timeout: for a connection, a lock, an answer. */
 export class ControlPool extends pg.Pool {
   readonly #waitMs: number
+  readonly #primary: Primary
   readonly #releasedAt = new WeakMap<pg.ClientBase, number>()
   readonly #clients = new Set<pg.PoolClient>()
   readonly #openApart: () => ControlPool
@@ -26,7 +29,6 @@ export class ControlPool extends pg.Pool {
   constructor(config: Config, host: Host, log: Log, max = controlConnections - listeningConnections) {
     super({
       Client: ScramClient,
-      ...host.address,
       ...keepAlive,
       user: host.adminRole,
       password: host.adminPassword,
@@ -38,6 +40,7 @@ export class ControlPool extends pg.Pool {
       connectionTimeoutMillis: config.connectionWaitMs,
     })
     this.#waitMs = config.connectionWaitMs
+    this.#primary = host.primary
     this.#openApart = () => new ControlPool(config, host, log, listeningConnections)
     this.on('error', (error) => log.warn({ err: error }, 'control connection lost'))
     this.on('connect', (client) => this.#watch(client))
@@ -85,13 +88,23 @@ export class ControlPool extends pg.Pool {
   /** If one connection was silent, do not trust those last used before that. */
   async #trusted(): Promise<pg.PoolClient> {
     for (;;) {
-      const client = await super.connect().catch((error: unknown) => {
+      const client = await connectToPrimary(
+        this.#primary,
+        (address) => this.#connectTo(address),
+        isAbsent,
+      ).catch((error: unknown) => {
         throw this.#explain(error)
       })
       if ((this.#releasedAt.get(client) ?? performance.now()) >= this.#silentSince) return client
       socketOf(client).destroy()
       client.release(true)
     }
+  }
+
+  /** New connections are opened with these options. */
+  #connectTo(address: Address): Promise<pg.PoolClient> {
+    Object.assign(this.options, address)
+    return super.connect()
   }
 
   #watch(client: pg.PoolClient): void {
@@ -115,6 +128,8 @@ export async function allowLongStatements(tx: pg.ClientBase): Promise<void> {
   await tx.query(`set local statement_timeout = ${longMs}`)
   limitSilence(tx, longMs + silentMs)
 }
+
+const isAbsent = (error: unknown) => isStandby(error) || isConnectionLoss(error)
 
 const longMs = 300_000
 const goodbyeMs = 1_000

@@ -26,6 +26,7 @@ test('the operator creates a user whose key works, changes its limits, and delet
   assert.equal(await page.getByLabel('Quota').inputValue(), '10 MB')
   await page.getByLabel('Quota').fill('1.5 GB')
   await page.getByLabel('Maximum keys').fill('7')
+  await page.getByLabel('Maximum schedules').fill('250')
   await page.getByLabel('sql').fill('1 in a while')
   await page.getByRole('button', { name: 'Save' }).click()
   await page.getByText("limits.rate.sql must be 'off'").waitFor()
@@ -35,7 +36,7 @@ test('the operator creates a user whose key works, changes its limits, and delet
     const { quota_in_bytes, api_key_quota, limits } = await operator.users.read(username)
     assert.deepEqual(
       [quota_in_bytes, api_key_quota, limits],
-      [1.5 * 1024 ** 3, 7, { rate: { sql: '500/60+20' } }],
+      [1.5 * 1024 ** 3, 7, { rate: { sql: '500/60+20' }, schedules: 250 }],
     )
   })
   await assertAccessibleEverywhere(page)

@@ -1,0 +1,39 @@
+import { quoteLiteral, quoteName } from '../../src/contract/text/quote.ts'
+
+/** The SQL that reads values of a column to choose colours. However many rows a layer has, it reads at most this many. */
+export const mostRead = 100_000
+const mostNumbers = 5_000
+
+/** As the catalogue tells it. */
+export type Stored = Readonly<{ kind: string; rows: number }>
+
+/** The table of `select * from table`; undefined: a query of another form. */
+export const tableIn = (sql: string): string | undefined => wholeTable.exec(sql)?.[1]
+
+const name = '(?:"(?:[^"]|"")+"|[a-z_][a-z_0-9]*)'
+const wholeTable = new RegExp(`^\\s*select \\* from (${name}(?:\\.${name})?)\\s*;?\\s*$`, 'i')
+
+/** Answers a `Stored`, or no row. */
+export const storedSql = (table: string) =>
+  `select relkind as kind, reltuples::float8 as rows from pg_catalog.pg_class where oid = pg_catalog.to_regclass(${quoteLiteral(table)})`
+
+/** A large table is sampled over all its blocks, the same each time. Of a query the first rows are read. */
+export function sampleOf(sql: string, stored: Stored | undefined): string {
+  const table = tableIn(sql)
+  const isSampled = table !== undefined && stored && 'rpm'.includes(stored.kind) && stored.rows > 2 * mostRead
+  if (!isSampled) return wholeOf(sql)
+  return `${table} tablesample system (${(mostRead / stored.rows) * 100}) repeatable (1)`
+}
+
+/** Without a sample. */
+export const wholeOf = (sql: string) => `(${sql.trim().replace(/;\s*$/, '')}\n) as layer`
+
+export const numbersSql = (from: string, column: string) =>
+  `select value from (${valuesOf(from, column, 'double precision')}) as sample_rows order by random() limit ${mostNumbers}`
+
+/** The most frequent values, as text. */
+export const categoriesSql = (from: string, column: string, most: number) =>
+  `select value from (${valuesOf(from, column, 'text')}) as sample_rows group by value order by count(*) desc, value limit ${most}`
+
+const valuesOf = (from: string, column: string, type: string) =>
+  `select ${quoteName(column)}::${type} as value from ${from} where ${quoteName(column)} is not null limit ${mostRead}`
