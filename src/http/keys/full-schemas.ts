@@ -1,6 +1,6 @@
 import { keyOrders, keyTypes } from '../../contract/key-names.ts'
 import { maxKeyDescriptionLength, maxKeyNameLength } from '../../contract/limits.ts'
-import { answered, onceHeaders, paging } from '../middleware/schemas.ts'
+import { answered, knownExtras, onceHeaders, paging } from '../middleware/schemas.ts'
 import { createSchema, credential, grants, keyDocument, onAccount, onKey } from './schemas.ts'
 
 /** The OpenAPI description of keys at the addresses of version 4. */
@@ -54,7 +54,13 @@ export const createFullSchema = {
   body: {
     type: 'object',
     required: ['name', 'grants'],
-    properties: { name: { type: 'string', maxLength: maxKeyNameLength }, grants, description, expires_at },
+    properties: {
+      name: { type: 'string', maxLength: maxKeyNameLength },
+      grants,
+      description,
+      expires_at,
+      ...knownExtras,
+    },
     examples: [
       {
         name: 'reader',
@@ -82,7 +88,7 @@ export const changeFullSchema = {
   body: {
     type: 'object',
     additionalProperties: false,
-    properties: { grants, description, expires_at },
+    properties: { grants, description, expires_at, ...knownExtras },
     examples: [{ expires_at: '2027-01-31T10:00:00Z', description: 'Of the dashboard in the hall' }],
   },
   response: { 200: { description: 'The key as it is now', ...fullKey } },
