@@ -64,11 +64,11 @@ async function prepareTiles(frame: Frame, env: Readonly<Record<string, string>> 
   await client.query(`set session authorization ${pg.escapeIdentifier(role)}; set search_path = public, cartodb, postgis;
     set max_parallel_workers_per_gather = 0; set jit = off`)
   for (const [name, count] of [
-    ['points', 200_000],
+    ['points', 640_000],
     ['small', 20],
   ] as const) {
     await client.query(`create table ${name} as select n as value, 'name of ' || n as name,
-        st_point(n % 1000 * 0.36 - 179.9, n / 1000 % 1000 * 0.8 - 80, 4326) as the_geom from generate_series(1, ${count}) n`)
+        st_point(n % 2000 * 0.18 - 179.9, n / 2000 * 0.5 - 80, 4326) as the_geom from generate_series(1, ${count}) n`)
     await client.query(`select CDB_CartodbfyTable('${name}')`)
   }
   await client.query('analyze points; analyze small')

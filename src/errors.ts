@@ -111,6 +111,9 @@ export const errors = {
     raise('account-not-found', 'not-found', `${kind} '${name}' not found`),
   accountTaken: (name: string) => raise('account-taken', 'conflict', `The name '${name}' is already taken`),
   accountInvalid: (text: string) => raise('account-invalid', 'unprocessable', text),
+  /** `reason`: the operator's text, for callers with a key of the account. */
+  accountSuspended: (reason = '') =>
+    raise('account-suspended', 'forbidden', `This account is suspended${reason ? `: ${reason}` : ''}`),
   accountBusy: (name: string) =>
     raise('account-busy', 'conflict', `The account '${name}' is being created or deleted`),
   organizationHasMembers: (name: string) =>

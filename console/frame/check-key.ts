@@ -1,3 +1,4 @@
+import { hasCode } from '../../src/client/cartage-error.ts'
 import { ApiError } from '../api/api-error.ts'
 import { requestJson } from '../api/request.ts'
 import { type Session, signIn, signInAsOperator } from '../api/session.ts'
@@ -43,6 +44,7 @@ type Me = Readonly<{ username: string; organization?: Readonly<{ name: string }>
 const wrong = 'Wrong user or API key'
 
 function explain(error: unknown): never {
+  if (hasCode(error, 'account-suspended')) throw error
   if (error instanceof ApiError && [401, 403, 404].includes(error.status)) {
     throw new Error(error.hint ? `${wrong}. ${error.hint}` : wrong)
   }

@@ -41,7 +41,12 @@ function Found({ users, filter }: Readonly<{ users: readonly UserDocument[]; fil
         {found.slice(0, mostShown).map((user) => (
           <tr key={user.username}>
             <td>
-              <a href={hrefOf(pathTo('operator', 'users', user.username))}>{user.username}</a>
+              <a href={hrefOf(pathTo('operator', 'users', user.username))}>{user.username}</a>{' '}
+              {user.suspended_at !== null && (
+                <span class="badge warning" title={user.suspended_reason ?? ''}>
+                  suspended
+                </span>
+              )}
             </td>
             <td>{user.organization && `${user.organization} (${user.org_role})`}</td>
             <td>{describeQuota(user.quota_in_bytes)}</td>

@@ -7,11 +7,13 @@ import { useWork } from '../parts/work.ts'
 /** A new schedule of one statement. */
 export function ScheduleForm() {
   const [wanted, setWanted] = useState({ name: '', cron: '30 2 * * *', timezone: viewerZone(), query: '' })
+  const [notify, setNotify] = useState('')
   const { isBusy, error, begin } = useWork()
   const create = (event: Event) => {
     event.preventDefault()
     void begin(async () => {
-      await requestJson('createSchedule', { json: wanted })
+      const told = notify === '' ? {} : { notify: [{ url: notify }] }
+      await requestJson('createSchedule', { json: { ...wanted, ...told } })
       navigate('/schedules')
     })
   }
@@ -46,6 +48,7 @@ export function ScheduleForm() {
             }
           />
         </label>
+        <NotifyField value={notify} change={setNotify} />
         {error !== undefined && <ErrorNotice error={error} />}
         <div class="row">
           <button type="submit" class="primary" disabled={isBusy}>
@@ -54,6 +57,20 @@ export function ScheduleForm() {
         </div>
       </form>
     </>
+  )
+}
+
+function NotifyField({ value, change }: Readonly<{ value: string; change: (url: string) => void }>) {
+  return (
+    <label>
+      Notify (optional): an address that is told of the end of its jobs, and when it is disabled
+      <input
+        type="url"
+        placeholder="https://"
+        value={value}
+        onInput={({ currentTarget }) => change(currentTarget.value)}
+      />
+    </label>
   )
 }
 

@@ -35,7 +35,7 @@ export function ScheduleList() {
 const viewerZone = () => Intl.DateTimeFormat().resolvedOptions().timeZone
 
 function OneSchedule({ schedule, runs, again }: ShownSchedule & Readonly<{ again: () => void }>) {
-  const { name, cron, timezone, query, next_run_at: next, disabled_reason: reason } = schedule
+  const { name, cron, timezone, query, notify, next_run_at: next, disabled_reason: reason } = schedule
   return (
     <section class="panel stack tight" aria-label={`Schedule ${name}`}>
       <div class="row">
@@ -51,6 +51,7 @@ function OneSchedule({ schedule, runs, again }: ShownSchedule & Readonly<{ again
       <p class="muted small">
         {schedule.runs_ok} ok, {schedule.runs_failed} failed
       </p>
+      {notify && <p class="muted small">Notifies {notify.map(({ url }) => shorten(url, 80)).join(', ')}</p>}
       <Acts schedule={schedule} again={again} />
     </section>
   )

@@ -1,11 +1,13 @@
 import { parseRate } from '../config/config-variables.ts'
 import { endpointGroups } from '../contract/admin-names.ts'
+import { maxSchedules } from '../contract/limits.ts'
 import { errors } from '../errors.ts'
 
-/** `{"rate": {"<endpoint group>": "100/60+20"}}`: a user's own limits in place of the configured ones. */
+/** `{"rate": {"<endpoint group>": "100/60+20"}, "schedules": 250}`: a user's own limits in place of the configured ones. */
 export function checkLimits(limits: Readonly<Record<string, unknown>> | undefined): void {
   if (limits === undefined) return
-  refuseUnknown('limits', limits, ['rate'])
+  refuseUnknown('limits', limits, ['rate', 'schedules'])
+  checkSchedules(limits.schedules)
   const { rate } = limits
   if (rate === undefined) return
   if (typeof rate !== 'object' || rate === null || Array.isArray(rate)) {
@@ -19,6 +21,12 @@ export function checkLimits(limits: Readonly<Record<string, unknown>> | undefine
       )
     }
   }
+}
+
+function checkSchedules(most: unknown): void {
+  const isWhole = typeof most === 'number' && Number.isInteger(most)
+  if (most !== undefined && !(isWhole && most >= 0 && most <= maxSchedules))
+    throw errors.accountInvalid(`limits.schedules must be a whole number from 0 to ${maxSchedules}`)
 }
 
 function refuseUnknown(place: string, given: object, known: readonly string[]): void {

@@ -19,6 +19,14 @@ export type Account = Readonly<{
   apiKeyQuota: number | null
   limits: Readonly<Record<string, unknown>>
   createdAt: Date
+  /** Null unless the operator has suspended the account. */
+  suspension: Suspension | null
+}>
+
+export type Suspension = Readonly<{
+  since: Date
+  /** What callers with a key of the account are told. */
+  reason: string
 }>
 
 /** The key of a request, as far as authorization needs it. */
@@ -31,6 +39,8 @@ export type CallerKey = Readonly<{
   hasTableMetadata: boolean
   /** Hash of the token in the request. */
   tokenHash: Buffer
+  /** When it expires, by the monotonic clock of this process; infinite if never. Then the database is asked again. */
+  validUntil: number
 }>
 
 /** An account, and the key whose token was sent. */

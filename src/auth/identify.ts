@@ -3,6 +3,7 @@ import { errors } from '../errors.ts'
 import type { Account, Principal } from './account.ts'
 import type { Credential } from './credential.ts'
 import type { Directory } from './directory.ts'
+import { refuseSuspended } from './standing.ts'
 
 /** What a credential proves about the account in the path. */
 export type Identification =
@@ -23,7 +24,7 @@ export function recall(
   return principal && { outcome: 'known', principal }
 }
 
-/** Throws only if no account has this name. */
+/** Throws only if no account has this name, or if the account of the caller is suspended. */
 export async function identify(
   directory: Directory,
   name: string,
@@ -43,12 +44,16 @@ async function identifyUser(
   account: Account,
   credential: Credential,
 ): Promise<Identification> {
-  if (credential.kind === 'none') return { outcome: 'anonymous', account, epoch }
+  if (credential.kind === 'none') {
+    refuseSuspended(account)
+    return { outcome: 'anonymous', account, epoch }
+  }
   if (credential.kind === 'malformed') return wrongCredential
   const key = await directory.findKey(account, credential.token)
   if (!key) return wrongCredential
   if (credential.username !== undefined && credential.username !== account.username)
     return { outcome: 'wrong-username' }
+  refuseSuspended(account, key)
   return {
     outcome: 'known',
     principal: directory.rememberedPrincipal({ account, key }, epoch, credential.token),
@@ -65,6 +70,7 @@ async function identifyMember(
   if (credential.kind !== 'token' || credential.token === defaultToken) return wrongCredential
   if (credential.username === undefined) {
     const principal = await directory.findHolder(credential.token, organizationId)
+    if (principal) refuseSuspended(principal.account, principal.key)
     return principal ? { outcome: 'known', principal } : wrongCredential
   }
   const member = await directory.findAccount(credential.username)

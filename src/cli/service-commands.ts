@@ -43,7 +43,29 @@ export const serviceCommands = {
   'user reset-key': {
     summary: 'give a user a new master key and print it',
     arguments: nameArgument,
-    details: ['The old key stops working at once.'],
+    options: { 'all-keys': { type: 'boolean', help: 'give all its other keys new tokens too' } },
+    details: ['The old key stops working at once. The master key reads the new tokens of the others.'],
+  },
+  'user keys': {
+    summary: 'list the keys of a user: grants, expiry and last use, never tokens',
+    arguments: nameArgument,
+  },
+  'user suspend': {
+    summary: 'refuse all requests of a user, and have its jobs wait',
+    arguments: nameArgument,
+    options: {
+      reason: {
+        type: 'string',
+        value: 'TEXT',
+        isRequired: true,
+        help: 'what callers with a key of the user are told',
+      },
+    },
+    details: ['Running requests and sessions end. The data stays. A second time changes the reason.'],
+  },
+  'user resume': {
+    summary: 'end the suspension of a user; its jobs go on',
+    arguments: nameArgument,
   },
   'user set': {
     summary: 'change the limits of a user',
@@ -56,6 +78,11 @@ export const serviceCommands = {
         multiple: true,
         value: 'GROUP=RATE',
         help: 'a rate limit: sql=100/60+20, jobs=off, or sql=default for the configured one',
+      },
+      schedules: {
+        type: 'string',
+        value: 'N|default',
+        help: 'how many schedules the user may have; default: 100',
       },
       admin: {
         type: 'string',

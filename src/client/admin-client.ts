@@ -9,7 +9,9 @@ import type {
   OrganizationDocument,
   UserChanges,
   UserDocument,
+  UserKeyList,
 } from '../contract/documents.ts'
+import type { KeyListing } from './api/keys-api.ts'
 import { connect } from './http/connect.ts'
 import { sendForJson } from './http/send-checked.ts'
 import type { Transport } from './http/transport.ts'
@@ -34,11 +36,18 @@ export function adminClient({ baseUrl, token, retries }: AdminOptions, transport
         sendForJson<UserDocument>(connection, 'changeUser', { ...user(username), json }),
       delete: (username: string) =>
         sendForJson<Deleted<'username'>>(connection, 'deleteUser', user(username)),
+      /** Refuses all requests of the user, and has its jobs wait, until `resume`. */
+      suspend: (username: string, reason: string) =>
+        sendForJson<UserDocument>(connection, 'suspendUser', { ...user(username), json: { reason } }),
+      resume: (username: string) => sendForJson<UserDocument>(connection, 'resumeUser', user(username)),
+      /** Names, grants and last use; never tokens. */
+      keys: (username: string, query: KeyListing = {}) =>
+        sendForJson<UserKeyList>(connection, 'listUserKeys', { ...user(username), query }),
       /** The master token; that it was looked at is recorded. */
       readKey: (username: string) => sendForJson<MasterKey>(connection, 'readMasterKey', user(username)),
-      /** A new master token: the old one stops working at once. */
-      regenerateKey: (username: string) =>
-        sendForJson<MasterKey>(connection, 'regenerateMasterKey', user(username)),
+      /** A new master token: the old one stops working at once. With `all_keys` new tokens of all keys. */
+      regenerateKey: (username: string, json: Readonly<{ all_keys?: boolean }> = {}) =>
+        sendForJson<RegeneratedKeys>(connection, 'regenerateMasterKey', { ...user(username), json }),
     },
     organizations: {
       create: (json: NewOrganization) =>
@@ -66,6 +75,11 @@ export function adminClient({ baseUrl, token, retries }: AdminOptions, transport
 }
 
 export type MasterKey = Readonly<{ username: string; api_key: string }>
+export type RegeneratedKeys = MasterKey &
+  Readonly<{
+    /** With `all_keys`: the names of all keys that have a new token. */
+    keys?: readonly string[]
+  }>
 export type Deleted<Name extends string> = Readonly<Record<Name, string> & { deleted: true }>
 export type OrganizationList = Readonly<{ organizations: readonly OrganizationDocument[] }>
 export type CreatedOrganization = OrganizationDocument &

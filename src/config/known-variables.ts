@@ -38,7 +38,7 @@ export const variables = {
   databaseUrl: databaseAddress(
     'CARTAGE_DATABASE_URL',
     '',
-    'administrative connection to an existing PostgreSQL; empty: embedded',
+    'administrative connection to an existing PostgreSQL, also with several servers (`a:5432,b:5432`); empty: embedded',
   ),
   secret: text('CARTAGE_SECRET', '', 'server secret, 32 characters or more; generated when embedded'),
   newSecret: text('CARTAGE_NEW_SECRET', '', 'the secret that `cartage secret rotate` changes to'),

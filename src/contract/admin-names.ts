@@ -4,10 +4,13 @@
 export const auditActions = [
   'user.created',
   'user.changed',
+  'user.suspended',
+  'user.resumed',
   'user.deleted',
   'organization.created',
   'organization.deleted',
   'key.created',
+  'key.changed',
   'key.shown',
   'key.regenerated',
   'key.deleted',

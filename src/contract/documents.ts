@@ -19,6 +19,31 @@ export type KeyDocument = Readonly<{
   updated_at: string
 }>
 
+/** A key at the addresses of version 4. */
+export type FullKeyDocument = KeyDocument &
+  Readonly<{
+    description: string
+    /** Null: never. */
+    expires_at: string | null
+    /** Null: not used yet. Known to within five minutes. */
+    last_used_at: string | null
+  }>
+export type FullKeyList = Readonly<{ keys: readonly FullKeyDocument[]; total: number }>
+export type NewKey = Readonly<{
+  name: string
+  grants: readonly Grant[]
+  description?: string
+  expires_at?: string | null
+}>
+export type KeyChanges = Readonly<{
+  grants?: readonly Grant[]
+  description?: string
+  expires_at?: string | null
+}>
+/** As the operator sees it: without the token. */
+export type UserKeyDocument = Omit<FullKeyDocument, 'token'>
+export type UserKeyList = Readonly<{ keys: readonly UserKeyDocument[]; total: number }>
+
 export type Grant = ApisGrant | DatabaseGrant | DataServicesGrant
 export type ApisGrant = Readonly<{ type: 'apis'; apis: readonly Api[] }>
 export type DatabaseGrant = Readonly<{
@@ -154,6 +179,8 @@ export type NewSchedule = Readonly<{
   labels?: readonly string[] | undefined
   timeout?: number | undefined
   retry?: JobRetry | undefined
+  /** Told of the end of its jobs, and when it is disabled. Without a secret an address keeps the one that it has. */
+  notify?: readonly Notify[] | undefined
   enabled?: boolean | undefined
   overlap?: 'skip' | 'queue' | undefined
   catch_up?: 'none' | 'last' | undefined
@@ -168,6 +195,7 @@ export type ScheduleDocument = Readonly<{
   labels?: readonly string[]
   timeout?: number
   retry?: JobRetry
+  notify?: readonly Omit<Notify, 'secret'>[]
   enabled: boolean
   overlap: 'skip' | 'queue'
   catch_up: 'none' | 'last'
@@ -531,7 +559,16 @@ export type ImportPreview = Readonly<{
   columns: readonly Readonly<{ name: string; type: string }>[]
   /** The first ones, of the first 50 columns, as text cut at 100 characters. */
   first_rows: readonly (readonly (string | null)[])[]
+  /** In which its text was read; null: only GDAL knows. */
+  encoding: string | null
+  /** Of the coordinates in the file; null: it does not tell, or has none. */
+  reference_system: ReferenceSystemDocument | null
+  /** GeoJSON geometries of the first rows, simplified for a small map. */
+  first_shapes: readonly Readonly<Record<string, unknown>>[]
 }>
+
+/** `srid`: null if it has no number in PostGIS. */
+export type ReferenceSystemDocument = Readonly<{ srid: number | null; name: string | null }>
 
 /** A new link. Its address is told only once. */
 export type ExportLink = Readonly<{ id: string; url: string; expires_at: string }>
@@ -578,6 +615,9 @@ export type UserDocument = Readonly<{
   limits: Readonly<Record<string, unknown>>
   schema: string
   created_at: string
+  /** Null unless the user is suspended. */
+  suspended_at: string | null
+  suspended_reason: string | null
 }>
 export type NewUser = Readonly<{
   username: string
@@ -590,7 +630,7 @@ export type UserChanges = Readonly<{
   quota_in_bytes?: number
   api_key_quota?: number | null
   org_admin?: boolean
-  limits?: Readonly<{ rate?: Readonly<Record<string, string>> }>
+  limits?: Readonly<{ rate?: Readonly<Record<string, string>>; schedules?: number | undefined }>
 }>
 export type OrganizationDocument = Readonly<{
   name: string

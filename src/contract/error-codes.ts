@@ -26,6 +26,7 @@ export const errorCodes = [
   'account-not-found',
   'account-taken',
   'account-invalid',
+  'account-suspended',
   'account-busy',
   'organization-has-members',
   'owner-cannot-leave',

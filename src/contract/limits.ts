@@ -19,12 +19,20 @@ export const maxJobAttempts = 10
 export const defaultBackoffSeconds = 10
 export const maxBackoffSeconds = 3_600
 
+/** Of an account, unless the operator gives it another limit, and at most. */
+export const defaultSchedules = 100
+export const maxSchedules = 1_000
+
 /** A longer wait for the end of a job ends after this. */
 export const longestWaitSeconds = 60
 
 /** In characters. */
 export const maxKeyNameLength = 255
+export const maxKeyDescriptionLength = 1_000
 export const maxIdempotencyKeyLength = 255
+
+/** Why an account is suspended, in characters. */
+export const maxReasonLength = 500
 
 /** Of users and organizations. */
 export const accountNameRule = '1 to 63 lower-case letters, digits or hyphens'

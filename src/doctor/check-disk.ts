@@ -30,7 +30,8 @@ async function checkHost(installation: Installation, host: Host): Promise<readon
 }
 
 /** A socket, or an address of the loopback. Behind a tunnel or in a container the folder does not exist here. */
-const isLocal = ({ address: { host = '' } }: Host) => /^(\/|localhost$|127\.|::1$)/.test(host)
+const isLocal = ({ addresses }: Host) =>
+  addresses.every(({ host = '' }) => /^(\/|localhost$|127\.|::1$)/.test(host))
 
 async function dataFolder({ databases }: Installation, hostId: number): Promise<string> {
   return databases.admin.use(adminTarget(databases.hosts, hostId), async (session) => {

@@ -20,6 +20,8 @@ export const queueChannel = 'cartage_jobs'
 export const finishedChannel = 'cartage_finished_jobs'
 /** Sent on the queue channel for orphans: running jobs without a worker. */
 export const orphanMessage = 'orphan'
+/** Sent on the queue channel when an account was suspended: workers release its jobs. By `cartage.hold_jobs`. */
+export const heldMessage = 'held'
 
 /** A job to be queued. */
 export type NewJob = Readonly<{
@@ -146,6 +148,16 @@ export async function releaseClaims(control: Control, claims: readonly ClaimedJo
       where status = 'running' and claim = any ($1)`,
     values: [claims],
   })
+}
+
+/** Those of the users whose jobs wait, because they are suspended. */
+export async function heldUsers(control: Control, userIds: readonly number[]): Promise<readonly number[]> {
+  const { rows } = await control.query<{ id: number }>({
+    name: 'held-users',
+    text: 'select distinct user_id as id from cartage.job_queues where user_id = any ($1) and is_held',
+    values: [userIds],
+  })
+  return rows.map(({ id }) => id)
 }
 
 /** Notifies the workers of a new job. */

@@ -1,7 +1,8 @@
 import type { ClientBase } from 'pg'
 import { operator, recordAudit } from '../audit/audit-store.ts'
 import type { Account } from '../auth/account.ts'
-import { isStillKnown } from '../auth/account-store.ts'
+import { standingOf } from '../auth/account-store.ts'
+import { requireStanding } from '../auth/standing.ts'
 import type { AuditAction } from '../contract/admin-names.ts'
 import { errors } from '../errors.ts'
 import type { Queryable } from '../postgres/transaction.ts'
@@ -65,5 +66,5 @@ const maxNames = 100
 
 /** Call after the tokens were read. */
 export async function refuseRevoked(control: Queryable, { caller }: KeysContext): Promise<void> {
-  if (caller && !(await isStillKnown(control, caller))) throw errors.unauthorized()
+  if (caller) requireStanding(caller, await standingOf(control, caller))
 }

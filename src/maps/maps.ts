@@ -271,7 +271,8 @@ export class Maps {
     if (layers.some(({ source }) => !source.names))
       return layers.map(() => ({ version: null, is_moved: null }))
     const keyOfLayer = (index: number) => `${principal.key.role} ${principal.account.userId} ${id} ${index}`
-    return this.#tiles.look(principal, gone, async (session) => {
+    const question = `map ${id} ${layers.map(({ index }) => index)}`
+    return this.#tiles.look(principal, question, gone, async (session) => {
       const found: QueryVersion[] = []
       for (const { index, source } of layers) {
         const version = await lookUpVersion(

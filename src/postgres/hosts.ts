@@ -2,35 +2,59 @@ import { isDeepStrictEqual } from 'node:util'
 import type { ClientConfig } from 'pg'
 import { parse } from 'pg-connection-string'
 import { errors } from '../errors.ts'
+import { type Address, Primary } from './primary.ts'
 
-/** A PostgreSQL cluster: its address and administrator. */
+/** A PostgreSQL cluster: the addresses of its servers, and its administrator. */
 export type Host = Readonly<{
   id: number
   name: string
-  address: Readonly<Pick<ClientConfig, 'host' | 'port' | 'ssl'>>
+  addresses: readonly Address[]
+  /** Which of them takes writes. */
+  primary: Primary
   adminRole: string
   adminPassword: string
   adminDatabase: string
 }>
 
+/** The address may name several servers of one cluster, as libpq has it: `postgresql://user@a:5432,b:5432/database`. */
 export function hostFromUrl(id: number, name: string, url: string): Host {
-  const { host, port, user, password, database, ssl } = parse(url)
-  return {
-    id,
-    name,
-    address: {
-      host: host || '127.0.0.1',
-      port: Number(port) || 5432,
-      ...(ssl === undefined ? {} : { ssl: ssl as NonNullable<ClientConfig['ssl']> }),
-    },
-    adminRole: user || 'postgres',
-    adminPassword: password || '',
-    adminDatabase: database || 'postgres',
-  }
+  const { before, servers, after } = partsOf(url)
+  const parsed = servers.map((server) => parse(`${before}${server}${after}`))
+  const { user, password, database, target_session_attrs: wanted } = parsed[0] as Parsed
+  if (wanted !== undefined && !['read-write', 'primary', 'any'].includes(wanted))
+    throw errors.hostInvalid(`target_session_attrs=${wanted.slice(0, 100)}: only a primary can be used`)
+  const addresses = parsed.map(({ host, port, ssl }) => ({
+    host: host || '127.0.0.1',
+    port: Number(port) || 5432,
+    ...(ssl === undefined ? {} : { ssl: ssl as NonNullable<ClientConfig['ssl']> }),
+  }))
+  const adminRole = user || 'postgres'
+  const adminPassword = password || ''
+  const adminDatabase = database || 'postgres'
+  const primary = new Primary(addresses, {
+    user: adminRole,
+    password: adminPassword,
+    database: adminDatabase,
+  })
+  return { id, name, addresses, primary, adminRole, adminPassword, adminDatabase }
 }
 
-/** The address, without user or password. */
-export const addressOf = ({ address }: Host) => `${address.host}:${address.port}`
+type Parsed = ReturnType<typeof parse> & Readonly<{ target_session_attrs?: string }>
+
+/** A URL has no place for several servers. */
+function partsOf(url: string) {
+  const [, before, servers, after] =
+    /^(postgres(?:ql)?:\/\/(?:[^/?#]*@)?)([^/?#@]*,[^/?#@]*)((?:[/?#].*)?)$/s.exec(url) ?? []
+  if (before === undefined) return { before: '', servers: [url], after: '' }
+  const names = servers!.split(',')
+  if (names.includes(''))
+    throw errors.hostInvalid('The address names a server without a name: look for a comma too many')
+  return { before, servers: names, after: after! }
+}
+
+/** Where it is, without user or password. */
+export const addressOf = ({ addresses }: Host) =>
+  addresses.map(({ host = '', port }) => `${host.includes(':') ? `[${host}]` : host}:${port}`).join(',')
 
 /** The clusters known to this process. Host 1 has the control database. */
 export class Hosts {

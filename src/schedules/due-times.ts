@@ -1,6 +1,7 @@
 import { Cron } from 'croner'
 import { errors } from '../errors.ts'
 import { nextTurn } from '../waiting/next-turn.ts'
+import { reachMs, WallClock } from './wall-clock.ts'
 
 export type CronRule = Readonly<{ cron: string; timezone: string }>
 
@@ -8,7 +9,7 @@ export type CronRule = Readonly<{ cron: string; timezone: string }>
 export function checkCron(rule: CronRule): void {
   checkZone(rule.timezone)
   if (!words.test(rule.cron)) checkFields(rule.cron.split(/\s+/))
-  clockOf(rule)
+  patternOf(rule)
   if (isNeverDue(rule.cron.toLowerCase().split(/\s+/)) || dueAfter(rule, new Date()) === undefined)
     throw errors.scheduleInvalid(`cron is never due: ${rule.cron}`)
 }
@@ -68,19 +69,67 @@ const daysIn = (month: number) => new Date(Date.UTC(2000, month, 0)).getUTCDate(
 
 /** The first due time after another one; undefined: there is none. */
 export function dueAfter(rule: CronRule, time: Date): Date | undefined {
-  return clockOf(rule).nextRun(time) ?? undefined
+  return nextOf(rule)(time)
 }
 
-function clockOf({ cron, timezone }: CronRule): Cron {
+/** As cron does it: a rule without * in its minute and hour has fixed times, each due once a day. */
+function nextOf(rule: CronRule): (time: Date) => Date | undefined {
+  const pattern = patternOf(rule)
+  const clock = new WallClock(zoneOf(rule.timezone))
+  const nextShown = (shown: number) => pattern.nextRun(new Date(shown))?.getTime()
+  const isFixed = !rule.cron.split(/\s+/).slice(0, 2).join().includes('*') && !/^@hourly$/i.test(rule.cron)
+  const nextAfter = isFixed ? nextFixed : nextShownAfter
+  return (date) => {
+    const time = date.getTime()
+    const next = nextAfter(clock, nextShown, time, clock.offsetAt(time))
+    return next === undefined ? undefined : new Date(next)
+  }
+}
+
+type NextShown = (shown: number) => number | undefined
+
+/** A time that is left out when the clock is set forward is due then; one that comes twice is due the first time. */
+function nextFixed(
+  clock: WallClock,
+  nextShown: NextShown,
+  after: number,
+  offset: number,
+): number | undefined {
+  for (let shown = nextShown(after + offset); shown !== undefined; shown = nextShown(shown)) {
+    const { time } = clock.firstTime(shown)
+    if (time > after) return time
+  }
+  return undefined
+}
+
+/** Whenever the clock shows it. `offset`: of the clock right after that time. */
+function nextShownAfter(
+  clock: WallClock,
+  nextShown: NextShown,
+  after: number,
+  offset: number,
+): number | undefined {
+  const goOn = (setAt: number) => nextShownAfter(clock, nextShown, setAt - 1, clock.offsetAt(setAt))
+  const shown = nextShown(after + offset)
+  const soon = Math.min(shown === undefined ? Number.POSITIVE_INFINITY : shown - offset, after + reachMs)
+  if (clock.offsetAt(soon) !== offset) return goOn(clock.setAfter(after, soon, offset))
+  if (shown === undefined) return undefined
+  if (shown - offset === soon) return soon
+  const { time, isLeftOut } = clock.firstTime(shown)
+  return isLeftOut ? goOn(time) : time
+}
+
+/** Its times are those that a clock shows, as if it showed UTC. */
+function patternOf({ cron }: CronRule): Cron {
   try {
-    return new Cron(cron, { timezone: zoneOf(timezone), mode: '5-part' })
+    return new Cron(cron, { timezone: 'UTC', mode: '5-part' })
   } catch (error) {
     const reason = (error as Error).message.replace(/^CronPattern: /, '')
     throw errors.scheduleInvalid(`cron must have five fields, or be a word such as @daily: ${reason}`)
   }
 }
 
-/** One spelling of a time zone: the parser keeps something for each spelling, for ever. */
+/** One spelling of a time zone: something is kept for each, for ever. */
 function zoneOf(timezone: string): string {
   return new Intl.DateTimeFormat('en', { timeZone: timezone }).resolvedOptions().timeZone
 }
@@ -95,12 +144,12 @@ export async function dueTimes(
   now: Date,
   most: number,
 ): Promise<Readonly<{ due: readonly Date[]; next: Date | undefined }>> {
-  const clock = clockOf(rule)
+  const nextAfter = nextOf(rule)
   const due: Date[] = []
   let next: Date | undefined = first
   while (next && next <= now && due.length < most) {
     due.push(next)
-    next = clock.nextRun(next) ?? undefined
+    next = nextAfter(next)
     if (due.length % 10 === 0) await nextTurn()
   }
   return { due, next }

@@ -1,6 +1,7 @@
 import type { ClientBase } from 'pg'
 import type { Account } from '../auth/account.ts'
 import type { Config } from '../config/config.ts'
+import { defaultSchedules } from '../contract/limits.ts'
 import { errors } from '../errors.ts'
 import type { Databases } from '../postgres/databases.ts'
 import { inTransaction } from '../postgres/transaction.ts'
@@ -9,9 +10,15 @@ import { runLocked } from './run-schedules.ts'
 import type { Schedule, ScheduleDefinition } from './schedule.ts'
 import { findSchedule, lockSchedule, measureSchedules, putSchedule, readDueFrom } from './schedule-store.ts'
 
-export const mostSchedules = 100
+/** The account's own limit, or the usual one. */
+export const mostSchedules = ({ limits }: Account) =>
+  typeof limits.schedules === 'number' ? limits.schedules : defaultSchedules
+
 /** Of the definitions of all schedules of an account: a list has them all. */
 const mostBytes = 4 * 1024 ** 2
+
+/** `writeNotices` writes whom the schedule tells, after the schedule itself. */
+export type Saving = Readonly<{ isNew: boolean; writeNotices: (tx: ClientBase) => Promise<void> }>
 
 /**
  * Makes or replaces a schedule. Its first due time is after now by the clock of the database, and after every recorded
@@ -22,18 +29,20 @@ export async function saveSchedule(
   config: Config,
   account: Account,
   schedule: ScheduleDefinition,
-  { isNew }: Readonly<{ isNew: boolean }>,
+  { isNew, writeNotices }: Saving,
 ): Promise<Readonly<{ schedule: Schedule; isMade: boolean }>> {
   return inTransaction(control, async (tx) => {
     const { count, otherBytes } = await measureSchedules(tx, account, schedule.name)
     const isMade = !(await runWhatIsDue(tx, config, account, schedule.name))
     if (!isMade && isNew) throw errors.scheduleTaken(schedule.name)
-    if (isMade && count >= mostSchedules) throw errors.tooManySchedules(mostSchedules)
+    const most = mostSchedules(account)
+    if (isMade && count >= most) throw errors.tooManySchedules(most)
     if (otherBytes + Buffer.byteLength(JSON.stringify(schedule.job)) > mostBytes)
       throw errors.scheduleInvalid('The queries of all schedules of an account have at most 4 MB together')
     const from = await readDueFrom(tx, account, schedule.name)
     const next = schedule.isEnabled ? (dueAfter(schedule, from) ?? null) : null
     await putSchedule(tx, account, schedule, next)
+    await writeNotices(tx)
     return { schedule: (await findSchedule(tx, account, schedule.name))!, isMade }
   })
 }

@@ -2,8 +2,9 @@ import type { Pool } from 'pg'
 import type { Account } from '../auth/account.ts'
 import { lockUser } from '../auth/account-store.ts'
 import type { JobDefinition } from '../jobs/job.ts'
+import { inTransaction, type Queryable } from '../postgres/transaction.ts'
 import type { PlannedRun } from './plan-runs.ts'
-import type { Schedule, ScheduleDefinition, ScheduleRun } from './schedule.ts'
+import type { Schedule, ScheduleDefinition, ScheduleNotice, ScheduleRun } from './schedule.ts'
 
 type Control = Pick<Pool, 'query'>
 
@@ -14,6 +15,7 @@ type ScheduleRow = Readonly<{
   definition: JobDefinition
   overlap: Schedule['overlap']
   catch_up: Schedule['catchUp']
+  notify: readonly ScheduleNotice[] | null
   next_due_at: Date | null
   disabled_reason: string | null
   last_job: string | null
@@ -24,7 +26,9 @@ type ScheduleRow = Readonly<{
   updated_at: Date
 }>
 
-const selectSchedules = `select s.*, last.job_id as last_job, coalesce(last.outcome, j.status) as last_status
+const selectSchedules = `select s.*, last.job_id as last_job, coalesce(last.outcome, j.status) as last_status,
+    (select json_agg(json_build_object('url', w.url, 'events', w.events, 'includeSql', w.include_sql) order by w.created_at, w.id)
+     from cartage.webhooks w where w.user_id = s.user_id and w.schedule = s.name) as notify
   from cartage.schedules s
   left join lateral (
     select r.job_id, r.outcome from cartage.schedule_runs r
@@ -41,6 +45,7 @@ function readSchedule(row: ScheduleRow): Schedule {
     isEnabled: row.next_due_at !== null,
     overlap: row.overlap,
     catchUp: row.catch_up,
+    notify: row.notify ?? [],
     nextRunAt: row.next_due_at,
     disabledReason: row.disabled_reason,
     lastJob: row.last_job,
@@ -129,12 +134,19 @@ export async function readDueFrom(tx: Control, { userId }: Account, name: string
   return rows[0]!.from
 }
 
-export async function deleteSchedule(control: Control, { userId }: Account, name: string): Promise<boolean> {
-  const { rowCount } = await control.query('delete from cartage.schedules where user_id = $1 and name = $2', [
-    userId,
-    name,
-  ])
-  return rowCount === 1
+/** `before`: in the same transaction, while the schedule is locked. */
+export async function deleteSchedule(
+  control: Pool,
+  { userId }: Account,
+  name: string,
+  before: (tx: Queryable) => Promise<void>,
+): Promise<void> {
+  const which = 'from cartage.schedules where user_id = $1 and name = $2'
+  await inTransaction(control, async (tx) => {
+    await tx.query(`select ${which} for update`, [userId, name])
+    await before(tx)
+    await tx.query(`delete ${which}`, [userId, name])
+  })
 }
 
 /** The runs before a time, newest first. */
@@ -189,7 +201,7 @@ export async function lockDueSchedule(
   const { rows } = await tx.query<LockedRow>({
     name: 'lock-due-schedule',
     text: `select s.user_id, s.name from cartage.schedules s join cartage.users u on u.id = s.user_id
-      where s.next_due_at <= statement_timestamp() and u.state = 'active'
+      where s.next_due_at <= statement_timestamp() and u.state = 'active' and u.suspended_at is null
       order by case when $1 = 'any' then random() end, s.next_due_at limit 1 for update of s skip locked`,
     values: [which],
   })

@@ -5,6 +5,9 @@ export const overlaps = ['skip', 'queue'] as const
 /** What to do about due times at which no worker was there. */
 export const catchUps = ['none', 'last'] as const
 
+/** Whom a schedule tells of the end of its jobs, as it is shown. */
+export type ScheduleNotice = Readonly<{ url: string; events: readonly string[]; includeSql: boolean }>
+
 /** What the client asked for. */
 export type ScheduleDefinition = Readonly<{
   name: string
@@ -18,6 +21,7 @@ export type ScheduleDefinition = Readonly<{
 
 export type Schedule = ScheduleDefinition &
   Readonly<{
+    notify: readonly ScheduleNotice[]
     nextRunAt: Date | null
     disabledReason: string | null
     lastJob: string | null

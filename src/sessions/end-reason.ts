@@ -1,4 +1,4 @@
-import { type AppError, errors } from '../errors.ts'
+import { AppError, errors } from '../errors.ts'
 
 /** Why a session ended. Also a label of the metrics. */
 export type EndReason =
@@ -8,11 +8,19 @@ export type EndReason =
   | 'long-transaction'
   | 'too-long'
   | 'key'
+  | 'suspended'
   | 'database'
   | 'guard'
   | 'setting'
   | 'client'
   | 'shutdown'
+
+/** Why a caller who was refused loses its session; undefined if it was not refused. */
+export function refusalReason(error: unknown): 'key' | 'suspended' | undefined {
+  if (!(error instanceof AppError)) return undefined
+  if (error.kind === 'unauthenticated') return 'key'
+  return error.code === 'account-suspended' ? 'suspended' : undefined
+}
 
 /** What its client is told. `detail` for the reasons that have one. */
 export function whyLost(reason: Exclude<EndReason, 'closed'>, detail?: unknown): AppError {
@@ -24,7 +32,8 @@ const texts: Record<Exclude<EndReason, 'closed'>, string> = {
   'idle-in-transaction': 'it was idle inside a transaction for too long',
   'long-transaction': 'without a key a transaction may not last so long',
   'too-long': 'it has reached the longest time of a session',
-  key: 'its key was deleted, or has a new token',
+  key: 'its key was deleted, has a new token, or has expired',
+  suspended: 'the account was suspended',
   database: 'the connection to the database was lost',
   guard: 'it was ended by the guard of the database host',
   setting: 'a setting was changed that must stay',

@@ -14,7 +14,7 @@ import { limitsOf, type Queries } from '../query/answer-query.ts'
 import { fieldMember } from '../query/rows/json-format.ts'
 import type { Summary } from '../query/rows/row-format.ts'
 import { KeptSession } from '../statements/kept-session.ts'
-import { type EndReason, whyLost } from './end-reason.ts'
+import { type EndReason, refusalReason, whyLost } from './end-reason.ts'
 import type { Peer } from './peer.ts'
 import { runStatement, type SessionQuery } from './run-statement.ts'
 
@@ -256,12 +256,8 @@ export class OpenSession {
   async #loseConnection(): Promise<void> {
     const { endReason } = this.#kept
     if (endReason) return this.lose('guard', endReason.message)
-    const refusal = await this.#principal.confirm().then(
-      () => null,
-      (error: unknown) => error,
-    )
-    const isRefused = refusal instanceof AppError && refusal.kind === 'unauthenticated'
-    this.lose(isRefused ? 'key' : 'database')
+    const reason = await this.#principal.confirm().then(() => undefined, refusalReason)
+    this.lose(reason ?? 'database')
   }
 
   #end(reason: EndReason, error: AppError | null): void {

@@ -2,13 +2,13 @@ import type { Principal } from '../auth/account.ts'
 import type { Directory } from '../auth/directory.ts'
 import type { Config } from '../config/config.ts'
 import type { SessionLimits } from '../contract/session-frames.ts'
-import { AppError, errors } from '../errors.ts'
+import { errors } from '../errors.ts'
 import type { Log } from '../log/log.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import type { Databases } from '../postgres/databases.ts'
 import type { Queries } from '../query/answer-query.ts'
 import { settlesWithin } from '../waiting/settles-within.ts'
-import type { EndReason } from './end-reason.ts'
+import { type EndReason, refusalReason } from './end-reason.ts'
 import { OpenSession, type SessionClient, type SessionContext } from './open-session.ts'
 
 export type SessionsOptions = Readonly<{
@@ -104,7 +104,8 @@ export class Sessions {
       session.renew(directory.principal(session.principal, epoch))
     } catch (error) {
       // If the control database cannot be asked, the next round or the next statement asks again.
-      if (error instanceof AppError && error.kind === 'unauthenticated') session.lose('key')
+      const reason = refusalReason(error)
+      if (reason) session.lose(reason)
     }
   }
 

@@ -164,6 +164,29 @@ function classifyStatement(statement: ParsedStatement): StatementKind {
   }
 }
 
+/**
+ * True if a text that runs outside of a transaction of ours is one transaction by itself, so that an error has undone all of
+ * it: `begin ...; ...; commit`, or `set transaction ...; ...`.
+ */
+export function isOneTransaction(text: string): boolean {
+  const parsed = parseStatements(text)
+  if (!parsed.ok || parsed.statements.length < 2) return false
+  const { statements } = parsed
+  if (statements[0]!.tag === 'VariableSetStmt')
+    return setsTransaction(statements[0]!.node.name) && statements.slice(1).every(isTransactional)
+  return opens(statements[0]!) && closes(statements.at(-1)!) && statements.slice(1, -1).every(isInBlock)
+}
+
+const isTransactional = (statement: ParsedStatement) => classifyStatement(statement) === 'transactional'
+
+const isInBlock = ({ tag, node }: ParsedStatement) => tag !== 'TransactionStmt' || isSavepoint(node.kind)
+
+const opens = ({ tag, node }: ParsedStatement) =>
+  tag === 'TransactionStmt' && (node.kind === 'TRANS_STMT_BEGIN' || node.kind === 'TRANS_STMT_START')
+
+const closes = ({ tag, node }: ParsedStatement) =>
+  tag === 'TransactionStmt' && node.kind === 'TRANS_STMT_COMMIT' && !node.chain
+
 function isSavepoint(kind: (ParsedStatement & { tag: 'TransactionStmt' })['node']['kind']): boolean {
   return kind === 'TRANS_STMT_SAVEPOINT' || kind === 'TRANS_STMT_RELEASE' || kind === 'TRANS_STMT_ROLLBACK_TO'
 }

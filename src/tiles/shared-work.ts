@@ -37,3 +37,39 @@ export class SharedWork<T> {
     })
   }
 }
+
+type Flight<T> = Readonly<{ work: SharedWork<T>; version: string | null; isBegun: () => boolean }>
+
+/** Runs `onBegin` when it takes its snapshot. */
+type Start<T> = (gone: AbortLike, onBegin: () => void) => Promise<T>
+
+/** Work under way, by name. */
+export class Flights<T> {
+  readonly #flights = new Map<string, Flight<T>>()
+
+  /**
+   * Joins the work of this name, if what it finds is not older than this request: its snapshot is still to be taken, or it is for
+   * the same version. Without a version the next work waits for the one that runs, and is joined by those who come meanwhile.
+   */
+  join(name: string, version: string | null, gone: AbortLike, start: Start<T>): Promise<T> {
+    const found = this.#flights.get(name)
+    const known = found?.work.isAbandoned ? undefined : found
+    if (known && (!known.isBegun() || (version !== null && known.version === version)))
+      return known.work.join(gone)
+    let isBegun = false
+    // Not the work itself: each would keep all before it, with their results.
+    const before = version === null ? known?.work.settled : undefined
+    const work = new SharedWork(async (allGone) => {
+      await before
+      return start(allGone, () => {
+        isBegun = true
+      })
+    })
+    const flight: Flight<T> = { version, work, isBegun: () => isBegun }
+    this.#flights.set(name, flight)
+    void flight.work.settled.then(() => {
+      if (this.#flights.get(name) === flight) this.#flights.delete(name)
+    })
+    return flight.work.join(gone)
+  }
+}

@@ -20,7 +20,7 @@ import {
   renderTile,
   tileError,
 } from './render-tile.ts'
-import { SharedWork } from './shared-work.ts'
+import { Flights } from './shared-work.ts'
 import { TileBoxes } from './tile-boxes.ts'
 import { TileCache } from './tile-cache.ts'
 import { hashOf, type Layer, lookUpLayer, type TableName } from './tile-layer.ts'
@@ -66,15 +66,14 @@ export type TileClient = Readonly<{
   encoding: Encoding | null
 }>
 
-type Flight = { work: SharedWork<MadeTile>; version: string | null; isBegun: boolean }
-
 /** Vector tiles of tables, each made as the role of the key that asks. One for each process. */
 export class Tiles {
   readonly #config: Config
   readonly #databases: Databases
   readonly #cache: TileCache
   readonly #slots = new Map<number, Slots>()
-  readonly #flights = new Map<string, Flight>()
+  readonly #flights = new Flights<MadeTile>()
+  readonly #lookUps = new Flights<unknown>()
   /** As last found, by role and table. */
   readonly #layers = new LRUCache<string, Layer>({ max: 2_000 })
   readonly #encodings = new Encodings()
@@ -128,13 +127,35 @@ export class Tiles {
     gone: AbortLike,
     isWhole = false,
   ): Promise<readonly Layer[]> {
-    return this.look(principal, gone, (session) =>
+    return this.look(principal, `${isWhole} ${table}`, gone, (session) =>
       findLayers(principal.account.schema, table, (name) => this.#look(session, name, isWhole)),
     )
   }
 
-  /** Runs look-ups of ours, which run no code of a tenant. They need no turn. */
-  async look<T>(principal: Principal, gone: AbortLike, work: (session: Session) => Promise<T>): Promise<T> {
+  /**
+   * Runs a look-up of ours, which runs no code of a tenant and needs no turn: once for all who ask the same `question` with the
+   * same key before it begins. A map asks for a screenful of tiles at once.
+   */
+  look<T>(
+    principal: Principal,
+    question: string,
+    gone: AbortLike,
+    work: (session: Session) => Promise<T>,
+  ): Promise<T> {
+    const name = `${principal.account.userId} ${tokenOf(principal)} ${question}`
+    return this.#lookUps.join(name, null, gone, (allGone, onBegin) =>
+      this.#lookNow(principal, allGone, (session) => {
+        onBegin()
+        return work(session)
+      }),
+    ) as Promise<T>
+  }
+
+  async #lookNow<T>(
+    principal: Principal,
+    gone: AbortLike,
+    work: (session: Session) => Promise<T>,
+  ): Promise<T> {
     const options = this.#options(gone)
     try {
       return await runAs(this.#databases, principal, options, (run) => run.watch(work))
@@ -194,33 +215,17 @@ export class Tiles {
     return { tag, bytes: encoded, truncated, encoding: encoding.name }
   }
 
-  /**
-   * Joins a query for the same tile, if what it shows is not older than this request: its snapshot is still to be taken, or
-   * the layers have not changed since it was asked for. If that cannot be told, the next query waits for the one that runs.
-   */
+  /** Makes a tile once for all who ask for it with the same key. */
   #share(
     principal: Principal,
     key: string,
     { version, make }: TileSource,
     gone: AbortLike,
   ): Promise<MadeTile> {
-    const name = `${key} ${principal.key.tokenHash.toString('base64')}`
-    const found = this.#flights.get(name)
-    const known = found?.work.isAbandoned ? undefined : found
-    if (known && (!known.isBegun || (version !== null && known.version === version)))
-      return known.work.join(gone)
-    const render = async (allGone: AbortLike) => {
-      if (known && version === null) await known.work.settled
-      return this.run(principal, allGone, make, () => {
-        flight.isBegun = true
-      })
-    }
-    const flight: Flight = { version, isBegun: false, work: new SharedWork(render) }
-    this.#flights.set(name, flight)
-    void flight.work.settled.then(() => {
-      if (this.#flights.get(name) === flight) this.#flights.delete(name)
-    })
-    return flight.work.join(gone)
+    const name = `${key} ${tokenOf(principal)}`
+    return this.#flights.join(name, version, gone, (allGone, onBegin) =>
+      this.run(principal, allGone, make, onBegin),
+    )
   }
 
   /** Again if the definition of a layer has changed, or its rows were rewritten, between look-up and snapshot. */
@@ -302,6 +307,9 @@ export class Tiles {
     return errors.tilesBusy(Math.max(1, Math.ceil(this.#config.tileWaitMs / 1000)))
   }
 }
+
+/** What has one key is nothing to another, even of the same role. */
+const tokenOf = ({ key }: Principal) => key.tokenHash.toString('base64')
 
 const mostWaiting = 200
 const mostAttempts = 4

@@ -186,7 +186,7 @@ export async function insertTest(
 ): Promise<ListedDelivery | undefined> {
   return inTransaction(control, async (tx) => {
     const locked = await tx.query(
-      'select from cartage.webhooks where user_id = $1 and id = $2 and job_id is null for no key update',
+      'select from cartage.webhooks where user_id = $1 and id = $2 and job_id is null and schedule is null for no key update',
       [userId, webhookId],
     )
     if (locked.rowCount === 0) return undefined

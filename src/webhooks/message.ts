@@ -27,6 +27,7 @@ function dataOf({ job, isImport, tables }: Subject, includeSql: boolean): object
     ...times,
     name: job.name,
     labels: job.labels,
+    schedule: job.schedule,
     failed_reason: failedReason,
     failed_sqlstate: job.failedSqlstate,
     fallback_status: job.fallbackStatus,

@@ -35,7 +35,7 @@ export async function insertWebhook(
     const { rows } = await tx.query<Webhook>(
       `insert into cartage.webhooks (user_id, url, events, sealed_secret, include_sql, is_enabled)
        select $1, $2, $3, $4, $5, $6
-       where (select count(*) from cartage.webhooks where user_id = $1 and job_id is null) < $7
+       where (select count(*) from cartage.webhooks where user_id = $1 and ${ofAccount}) < $7
        returning ${columns}`,
       [userId, url, events, sealedSecret, includeSql, isEnabled, maxWebhooks],
     )
@@ -58,9 +58,51 @@ export async function insertNotices(
     )
 }
 
+/**
+ * Writes whom a schedule tells, in this order. An address that stays keeps its secret unless another one is given. What is
+ * written for an address that is no longer named is still sent.
+ */
+export async function putScheduleNotices(
+  tx: Queryable,
+  account: Account,
+  schedule: string,
+  notices: readonly NewWebhook[],
+): Promise<void> {
+  const urls = notices.map(({ url }) => url)
+  await tx.query(release('url <> all ($3)'), [account.userId, schedule, urls])
+  for (const { url, events, sealedSecret, includeSql } of notices) {
+    const values = [account.userId, schedule, url, events, sealedSecret, includeSql]
+    const { rowCount } = await tx.query(
+      `update cartage.webhooks
+       set events = $4, sealed_secret = coalesce($5, sealed_secret), include_sql = $6, created_at = clock_timestamp()
+       where user_id = $1 and schedule = $2 and url = $3`,
+      values,
+    )
+    if (rowCount === 0)
+      await tx.query(
+        `insert into cartage.webhooks (user_id, schedule, url, events, sealed_secret, include_sql)
+         values ($1, $2, $3, $4, $5, $6)`,
+        values,
+      )
+  }
+}
+
+/** As of a job that is gone: `cleanJobWebhooks` deletes it after its last message. */
+const release = (which: string) => `update cartage.webhooks set schedule = null, job_id = gen_random_uuid()
+  where user_id = $1 and schedule = $2 and ${which}`
+
+/** Before a schedule is deleted: what is written for its addresses is still sent. */
+export async function releaseScheduleNotices(
+  tx: Queryable,
+  { userId }: Account,
+  schedule: string,
+): Promise<void> {
+  await tx.query(release('true'), [userId, schedule])
+}
+
 export async function listWebhooks(control: Control, { userId }: Account): Promise<readonly Webhook[]> {
   const { rows } = await control.query<Webhook>(
-    `select ${columns} from cartage.webhooks where user_id = $1 and job_id is null order by created_at, id`,
+    `select ${columns} from cartage.webhooks where user_id = $1 and ${ofAccount} order by created_at, id`,
     [userId],
   )
   return rows
@@ -77,7 +119,7 @@ export async function updateWebhook(
     `with changed as (
        update cartage.webhooks set url = $3, events = $4, sealed_secret = coalesce($5, sealed_secret), include_sql = $6,
          is_enabled = $7
-       where user_id = $1 and id = $2 and job_id is null returning *
+       where user_id = $1 and id = $2 and ${ofAccount} returning *
      ), stopped as (
        update cartage.webhook_deliveries d
        set status = 'undelivered', failure = 'The webhook was disabled', updated_at = clock_timestamp()
@@ -89,14 +131,32 @@ export async function updateWebhook(
   return rows[0]
 }
 
-/** With what it has not delivered. False if there is none. */
+/** With its messages, which may be a million: in steps, none of them long. False if there is none. */
 export async function deleteWebhook(control: Control, { userId }: Account, id: string): Promise<boolean> {
-  const { rowCount } = await control.query(
-    'delete from cartage.webhooks where user_id = $1 and id = $2 and job_id is null',
-    [userId, id],
-  )
-  return rowCount === 1
+  const which = `user_id = $1 and id = $2 and ${ofAccount}`
+  // So that no more are written.
+  const stopped = await control.query(`update cartage.webhooks set is_enabled = false where ${which}`, [
+    userId,
+    id,
+  ])
+  if (stopped.rowCount === 0) return false
+  while (await deleteSomeMessages(control, id));
+  await control.query(`delete from cartage.webhooks where ${which}`, [userId, id])
+  return true
 }
+
+/** True: there may be more. */
+async function deleteSomeMessages(control: Control, webhookId: string): Promise<boolean> {
+  const { rowCount } = await control.query(
+    `delete from cartage.webhook_deliveries d using (
+       select id from cartage.webhook_deliveries where webhook_id = $1 order by position limit ${stepMessages}
+     ) first where d.id = first.id`,
+    [webhookId],
+  )
+  return rowCount === stepMessages
+}
+
+const stepMessages = 2_000
 
 type JobWebhook = Readonly<{ userId: number; jobId: string; id: string }>
 
@@ -125,5 +185,8 @@ export async function cleanJobWebhooks(
 
 const stepWebhooks = 500
 const firstId = '00000000-0000-0000-0000-000000000000'
+
+/** Not of one job, nor of one schedule. */
+const ofAccount = 'job_id is null and schedule is null'
 
 const columns = `id, url, events, include_sql as "includeSql", is_enabled as "isEnabled", created_at as "createdAt"`

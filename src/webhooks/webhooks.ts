@@ -14,6 +14,7 @@ import {
   insertNotices,
   insertWebhook,
   type NewWebhook,
+  putScheduleNotices,
   updateWebhook,
   type Webhook,
 } from './webhook-store.ts'
@@ -69,6 +70,21 @@ export class Webhooks {
       control,
       account,
       jobId,
+      wanted.map((each) => this.#sealed(each)),
+    )
+  }
+
+  /** Whom a schedule tells. An address that stays keeps its secret unless another one is given. */
+  async noteSchedule(
+    tx: Queryable,
+    account: Account,
+    schedule: string,
+    wanted: readonly WantedWebhook[],
+  ): Promise<void> {
+    await putScheduleNotices(
+      tx,
+      account,
+      schedule,
       wanted.map((each) => this.#sealed(each)),
     )
   }

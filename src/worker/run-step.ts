@@ -5,6 +5,7 @@ import { abandon, accepted, beginStep, stepFailed, stepSucceeded } from '../jobs
 import type { Step } from '../jobs/job-step.ts'
 import { isInFlight, stepSettled } from '../jobs/statement-outcome.ts'
 import { sqlstate } from '../postgres/sqlstate.ts'
+import { isOneTransaction } from '../sql/job-statement.ts'
 import type { JobRun } from './job-run.ts'
 import { openSession } from './open-session.ts'
 import { announce, type Interruption, release, type Stop, save, waitForRetry } from './record-run.ts'
@@ -31,11 +32,9 @@ export async function runStep(context: WorkContext, run: JobRun): Promise<Interr
   const stop = await announce(context, run, begun.flight)
   if (stop === 'gone') return beginStepAgain(context, run, new Error('its host does not know the connection'))
   if (stop) return stopStep(run, stop)
-  return settle(
-    context,
-    run,
-    await sendStatement(opened.session, statement, begun.flight, context.interrupted),
-  )
+  // One that runs outside a transaction may leave a part of its work behind: only a stop cuts it short.
+  const cut = begun.flight.xid === null ? context.stopping : context.interrupted
+  return settle(context, run, await sendStatement(opened.session, statement, begun.flight, cut))
 }
 
 export function abandonJob(run: JobRun, reason: string): undefined {
@@ -112,7 +111,7 @@ async function settle(
       run.setAhead(outcome.ahead)
       break
     case 'failed':
-      if (mayRetry(run, outcome)) return tryLater(context, run)
+      if (mayRetry(run, outcome)) return tryLater(context, run, outcome)
       run.advance(stepFailed(run.job, clip(outcome.reason), new Date(), outcome.sqlstate))
   }
   // Its outcome could not be determined later, so record it at once.
@@ -126,20 +125,27 @@ function noteRunTime({ runTimes }: WorkContext, { claimed, step, runMs }: JobRun
 
 type Failure = Extract<StepOutcome, { kind: 'failed' }>
 
-/** Only an item that ran in a transaction of ours, and only after an error that another attempt may mend. */
+/** Only an item that ran in a transaction, ours or its own, and only after an error that another attempt may mend. */
 function mayRetry({ job, step }: JobRun, { sqlstate: state = '', isOutside }: Failure): boolean {
-  if (!job.retry || isOutside || step.kind !== 'item') return false
+  if (!job.retry || step.kind !== 'item') return false
   const isMendable = mendableClasses.has(state.slice(0, 2)) || state === sqlstate.cannotConnectNow
-  return isMendable && (job.retries ?? 0) + 1 < job.retry.attempts
+  if (!isMendable || (job.retries ?? 0) + 1 >= job.retry.attempts) return false
+  return !isOutside || isOneTransaction(step.statement)
 }
 
 /** Transaction rollback (deadlock, serialization), insufficient resources, object not in prerequisite state (lock). */
 const mendableClasses = new Set(['40', '53', '55'])
 
 /** Asks PostgreSQL whether the transaction is aborted, as after any loss; if so, the job waits for its next attempt. */
-async function tryLater(context: WorkContext, run: JobRun): Promise<Interruption | undefined> {
+async function tryLater(
+  context: WorkContext,
+  run: JobRun,
+  { isOutside }: Failure,
+): Promise<Interruption | undefined> {
   const flight = run.flight!
   await run.dropSession()
+  // Of a transaction of its own the error has told that it was rolled back.
+  if (isOutside) return waitForRetry(context, run)
   const outcome = await settleUntilKnown(context, run.claimed, flight)
   if (!outcome) return release(context, run)
   if (outcome.kind === 'aborted') return waitForRetry(context, run)

@@ -26,8 +26,10 @@ export type WorkContext = WorkerOptions &
     epoch: ServerEpoch
     /** Writes with the next exchange. */
     write: (write: JobWrite) => Promise<WriteResult>
-    /** The worker stops: cut statements short and release their jobs. */
+    /** The worker stops, or the user was suspended: cut the statement short and release the job. */
     interrupted: AbortSignal
+    /** The worker stops. */
+    stopping: AbortSignal
     /** The worker was declared dead, or its time is over: do not even release them. */
     abandoned: AbortSignal
   }>

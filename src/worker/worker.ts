@@ -6,6 +6,8 @@ import type { LocalWorker } from '../jobs/local-worker.ts'
 import {
   capLastServed,
   claimsOf,
+  heldMessage,
+  heldUsers,
   mostDueAtOnce,
   orphanMessage,
   queueDueJobs,
@@ -76,7 +78,7 @@ export class Worker implements LocalWorker {
     this.#health = new HostHealth(databases, log, () => this.#hear(orphanMessage))
     this.#epoch = new ServerEpoch(databases.control)
     this.#presence = new Presence(databases.control, log, {
-      onNews: (message) => this.#hear(message ?? orphanMessage),
+      onNews: (message) => this.#hearNews(message ?? orphanMessage),
       onDeath: () => this.#startNewLife(),
     })
     this.#deadWorkers = new DeadWorkers(databases.control, log, this.#presence)
@@ -134,6 +136,11 @@ export class Worker implements LocalWorker {
 
   get #mayAsk(): boolean {
     return !this.#isStopping && this.#presence.isConnected && this.#presence.id !== undefined
+  }
+
+  #hearNews(message: string): void {
+    if (message === heldMessage) void this.#releaseHeld()
+    else this.#hear(message)
   }
 
   #hear(message: string): void {
@@ -213,6 +220,7 @@ export class Worker implements LocalWorker {
 
   #run(claimed: ClaimedJob): void {
     this.#backoffMs = shortestBackoffMs
+    const { interrupt, abandon } = this.#life
     const context = {
       ...this.#options,
       health: this.#health,
@@ -220,16 +228,17 @@ export class Worker implements LocalWorker {
       runTimes: this.#runTimes,
       epoch: this.#epoch,
       write: (write: JobWrite) => this.#exchanges.write(write),
-      interrupted: this.#life.interrupt.signal,
-      abandoned: this.#life.abandon.signal,
+      stopping: interrupt.signal,
+      abandoned: abandon.signal,
     }
-    const run = executeJob(context, claimed).then((parting) => {
+    const run = async (interrupted: AbortSignal) => {
+      const parting = await executeJob({ ...context, interrupted }, claimed)
       if (typeof parting === 'object') return parting
       // The exchange that ends a job tells whether there is another one.
       this.#hear('')
       return undefined
-    })
-    const ended = this.#running.add(claimed, run)
+    }
+    const ended = this.#running.add(claimed, interrupt.signal, run)
     // The exchange that ends an import gives no other one: its slot is not free yet.
     if (claimed.job.isImport) void ended.then(() => this.#hear(''))
   }
@@ -238,10 +247,19 @@ export class Worker implements LocalWorker {
     this.#hear(orphanMessage)
     if (!this.#mayAsk || this.#isLookingAfter) return
     this.#isLookingAfter = true
+    await this.#releaseHeld()
     await this.#queueDueJobs().catch(() => undefined)
     await this.#releaseUnknown(this.#presence.id!).catch(() => undefined)
     await capLastServed(this.#options.databases.control).catch(() => undefined)
     this.#isLookingAfter = false
+  }
+
+  /** The jobs of suspended users wait. If this fails, the next poll does it. */
+  async #releaseHeld(): Promise<void> {
+    const { users } = this.#running
+    if (users.length === 0) return
+    const held = await heldUsers(this.#options.databases.control, users).catch(() => [])
+    this.#running.interrupt(held)
   }
 
   async #queueDueJobs(): Promise<void> {

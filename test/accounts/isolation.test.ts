@@ -92,8 +92,8 @@ test('a member comes to be also when somebody else changes the privileges of the
   const { createOrganization, createUser, service, admin } = await setup(t)
   const { name: organization, owner } = await createOrganization()
   const { database, masterRole } = owner.account
-  const { address, adminRole, adminPassword } = service.services.databases.hosts.get(1)
-  const other = new pg.Client({ ...address, user: adminRole, password: adminPassword, database })
+  const { addresses, adminRole, adminPassword } = service.services.databases.hosts.get(1)
+  const other = new pg.Client({ ...addresses[0], user: adminRole, password: adminPassword, database })
   other.on('error', () => undefined)
   await other.connect()
   await other.query(`begin; grant connect on database "${database}" to "${masterRole}"`)

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { bytesOf } from '../../src/cli/option-values.ts'
 import { describeSize } from '../../src/contract/text/sizes.ts'
+import { addressOf } from '../../src/postgres/hosts.ts'
 import { cartage, installation, inTerminal, shellLine } from '../support/http/call.ts'
 import { eventually, setup } from '../support/service/setup.ts'
 
@@ -20,16 +21,26 @@ test('a user is shown with its limits and its host; the master key on demand, an
     '7',
     '--rate',
     'sql=100/60',
+    '--schedules',
+    '250',
   )
   assert.equal(set.code, 0, set.err)
   const shown = await cartage(operator, 'user', 'show', username)
   assert.ok(!shown.out.includes(masterToken))
-  for (const line of ['quota         1536 MB', 'keys          at most 7', 'rates         sql=100/60'])
+  for (const line of [
+    'quota         1536 MB',
+    'keys          at most 7',
+    'rates         sql=100/60',
+    'schedules     250',
+  ])
     assert.ok(shown.out.includes(`${line}\n`), shown.out)
   const freed = await cartage(operator, 'user', 'set', username, '--keys', '0')
   assert.ok(freed.out.includes('keys          unlimited\n'), freed.out)
-  const { address } = house.service.services.databases.hosts.get(house.user.account.hostId)
-  assert.ok(shown.out.includes(`host          local (${address.host}:${address.port})\n`), shown.out)
+  assert.ok(freed.out.includes('schedules     250\n'), freed.out)
+  const usual = await cartage(operator, 'user', 'set', username, '--schedules', 'default')
+  assert.ok(usual.out.includes('schedules     100\n') && usual.out.includes('sql=100/60\n'), usual.out)
+  const host = house.service.services.databases.hosts.get(house.user.account.hostId)
+  assert.ok(shown.out.includes(`host          local (${addressOf(host)})\n`), shown.out)
   assert.ok(
     (await cartage(operator, 'user', 'show', username, '--key')).out.includes(
       `master key    ${masterToken}\n`,

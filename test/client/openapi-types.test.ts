@@ -77,6 +77,13 @@ const answers: Readonly<Record<string, string>> = {
   readUser: `Answer<AdminClient['users']['read']>`,
   changeUser: `Answer<AdminClient['users']['change']>`,
   deleteUser: `Answer<AdminClient['users']['delete']>`,
+  suspendUser: `Answer<AdminClient['users']['suspend']>`,
+  resumeUser: `Answer<AdminClient['users']['resume']>`,
+  listKeysByV4: `Answer<Client['keys']['listFull']>`,
+  createKeyByV4: `Answer<Client['keys']['createFull']>`,
+  readKeyByV4: `Answer<Client['keys']['details']>`,
+  changeKey: `Answer<Client['keys']['change']>`,
+  listUserKeys: `Answer<AdminClient['users']['keys']>`,
   readMasterKey: `Answer<AdminClient['users']['readKey']>`,
   regenerateMasterKey: `Answer<AdminClient['users']['regenerateKey']>`,
   createOrganization: `Answer<AdminClient['organizations']['create']>`,
@@ -98,6 +105,11 @@ const queries: Readonly<Record<string, string>> = {
   readKey: `Argument<Client['keys']['read'], 1>`,
   deleteKey: `Argument<Client['keys']['delete'], 1>`,
   regenerateToken: `Argument<Client['keys']['regenerate'], 1>`,
+  listKeysByV4: `Argument<Client['keys']['listFull'], 0>`,
+  createKeyByV4: `Argument<Client['keys']['createFull'], 1>`,
+  readKeyByV4: `Argument<Client['keys']['details'], 1>`,
+  changeKey: `Argument<Client['keys']['change'], 2>`,
+  listUserKeys: `Argument<AdminClient['users']['keys'], 1>`,
   listJobs: `Argument<Client['jobs']['list'], 0>`,
   readJob: `{ wait?: Argument<Client['jobs']['read'], 1>['waitSeconds'] }`,
   readJobByV4: `{ wait?: Argument<Client['jobs']['details'], 1>['waitSeconds'] }`,
@@ -124,6 +136,8 @@ const queries: Readonly<Record<string, string>> = {
 }
 const bodies: Readonly<Record<string, string>> = {
   createKey: `Argument<Client['keys']['create'], 0>`,
+  createKeyByV4: `Argument<Client['keys']['createFull'], 0>`,
+  changeKey: `Argument<Client['keys']['change'], 1>`,
   createSchedule: `Argument<Client['schedules']['create'], 0>`,
   putSchedule: `Argument<Client['schedules']['put'], 1> & { name?: string }`,
   createJob: `{ query: ClassicQuery }`,
@@ -146,6 +160,8 @@ const bodies: Readonly<Record<string, string>> = {
   createUser: `Argument<AdminClient['users']['create'], 0>`,
   // Of the limits the document says no more than that they are an object.
   changeUser: `Omit<Argument<AdminClient['users']['change'], 1>, 'limits'> & { limits?: Record<string, unknown> }`,
+  suspendUser: `{ reason: Argument<AdminClient['users']['suspend'], 1> }`,
+  regenerateMasterKey: `Argument<AdminClient['users']['regenerateKey'], 1>`,
   createOrganization: `Argument<AdminClient['organizations']['create'], 0>`,
 }
 

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { createUser } from '../../src/accounts/create-user.ts'
 import { masterTargetOf } from '../../src/auth/account.ts'
 import { createLog } from '../../src/log/log.ts'
+import { hostFromUrl } from '../../src/postgres/hosts.ts'
 import { type Service, startService } from '../../src/service/service.ts'
 import { HostHealth } from '../../src/worker/host-health.ts'
 import { jobApi, runJob } from '../support/jobs/job-api.ts'
@@ -57,8 +58,7 @@ test('a user who ends all of its own sessions closes the host for nobody else', 
 test('a host is closed when it answers neither a user nor the administrator', async (t) => {
   const { service, user } = await setup(t)
   const { databases } = service.services
-  const address = { ...databases.hosts.get(1).address, port: 1 }
-  const gone = { ...databases.hosts.get(1), id: 9, name: 'gone', address }
+  const gone = hostFromUrl(9, 'gone', 'postgresql://postgres@127.0.0.1:1/postgres')
   databases.hosts.register(gone)
   t.after(() => databases.hosts.forget(gone.id))
   const health = new HostHealth(databases, createLog('silent'), () => undefined)

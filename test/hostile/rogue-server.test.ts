@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { type TestContext, test } from 'node:test'
+import { hostFromUrl } from '../../src/postgres/hosts.ts'
 import { cartage } from '../support/http/call.ts'
 import { setup } from '../support/service/setup.ts'
 
@@ -31,7 +32,7 @@ test('nor does one that stands where the database of a host was', async (t) => {
   const { hosts } = service.services.databases
   const host = hosts.get(user.account.hostId)
   await service.services.databases.query.closeDatabase(host.id, user.account.database)
-  hosts.register({ ...host, address: { host: '127.0.0.1', port: rogue.port } })
+  hosts.register(hostFromUrl(host.id, host.name, `postgresql://postgres@127.0.0.1:${rogue.port}/postgres`))
   try {
     const response = await fetch(`${user.base}/api/v2/sql?q=select+1&api_key=${user.masterToken}`)
     assert.equal(response.status, 503)

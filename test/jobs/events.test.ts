@@ -168,6 +168,58 @@ test('a follower that has not read the end of its job still counts: beyond 64 MB
   })
 })
 
+/** Follows on so many connections, with the smallest buffers; reads the first event of each, and no more. */
+const readOneEvent = `
+import socket, sys
+host, port, request, count = sys.argv[1], int(sys.argv[2]), sys.argv[3].encode(), int(sys.argv[4])
+kept = []
+for _ in range(count):
+    one = socket.socket()
+    one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    one.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 536)
+    one.connect((host, port))
+    one.sendall(request)
+    text = b''
+    while b'data: ' not in text or not text.endswith(b'\\n\\n\\r\\n'):
+        text += one.recv(4096)
+    kept.append(one)
+print(len(kept), flush=True)
+sys.stdin.read()
+`
+
+test('followers that stop reading have 64 MB at most; the others are told when there is room again', async (t) => {
+  const { user, service } = await setup(t)
+  const api = fullJobApi(user)
+  const { job_id: id } = await api.submit({ query: 'select 1' })
+  const { hostname, port, pathname } = new URL(user.base)
+  const { authorization } = basic(user.username, user.masterToken)
+  const request = `GET ${pathname}/api/v4/jobs/${id}/events HTTP/1.1\r\nhost: ${hostname}\r\nauthorization: ${authorization}\r\n\r\n`
+  const followers = spawn('python3', ['-c', readOneEvent, hostname, port, request, '200'])
+  t.after(() => followers.kill())
+  await once(followers.stdout, 'data')
+  const reader = await eventsOf(user, id)
+  const { jobFollowers } = service.services
+  const { accountWaitingBytes, leave } = (await jobFollowers.follow(user.account, id, {
+    onState: () => undefined,
+    waitingBytes: () => 0,
+  }))!
+  t.after(leave)
+  const long = await api.call('PUT', api.path(id), {
+    query: Array(10_000).fill(`select '${'x'.repeat(70)}'`),
+  })
+  const bytes = JSON.stringify(long.body).length
+  const waiting = await eventually(() => {
+    const sum = accountWaitingBytes()
+    assert.ok(sum > 48 * 1024 ** 2, String(sum))
+    return sum
+  })
+  assert.ok(waiting <= 64 * 1024 ** 2 + 2 * bytes, `${waiting}, an event has ${bytes}`)
+  followers.kill()
+  await eventually(() => assert.equal((reader.events.at(-1)!.job.query as unknown[]).length, 10_000))
+  await api.call('DELETE', api.path(id))
+  await reader.ended
+})
+
 test('the client follows a job to its end, with its progress', async (t) => {
   const bundle = await setup(t, { worker: true })
   const client = clientOf(t, bundle)

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fullJobApi } from '../support/jobs/full-job-api.ts'
 import { jobSession } from '../support/jobs/job-session.ts'
 import { eventually, setup, type TestUser } from '../support/service/setup.ts'
@@ -93,4 +94,35 @@ test('eta_ms is the median of the last five done runs of the same statement, les
   )
   assert.ok(first.eta_ms! <= median, JSON.stringify(first))
   await seen(user, "select pg_sleep(60), 'again'", ({ eta_ms }) => assert.equal(eta_ms, 0))
+})
+
+test('eta_ms is near the time that the statement really takes', async (t) => {
+  const { user, admin, service } = await setup(t, { worker: true })
+  const api = fullJobApi(user)
+  const query = "select pg_sleep(2), 'near'"
+  for (let run = 0; run < 3; run++) await api.run({ query })
+  await eventually(async () => {
+    const { rows } = await admin(
+      'select durations_ms from cartage.run_times where user_id = $1',
+      [user.account.userId],
+      service.services.config.namespace,
+    )
+    assert.equal(rows[0]?.durations_ms.length, 3)
+  })
+  const { job_id: id } = await api.submit({ query })
+  const told: { at: number; etaMs: number }[] = []
+  for (;;) {
+    const { status, progress } = await api.read(id)
+    assert.ok(['pending', 'running', 'done'].includes(status), status)
+    if (status === 'done') break
+    if (progress?.eta_ms !== undefined) told.push({ at: performance.now(), etaMs: progress.eta_ms })
+    await sleep(50)
+  }
+  const endedAt = performance.now()
+  const early = told
+    .map(({ at, etaMs }) => ({ leftMs: endedAt - at, etaMs }))
+    .filter(({ leftMs }) => leftMs > 700)
+  assert.ok(early.some(({ leftMs }) => leftMs > 1_200) && early.length > 5, JSON.stringify(early))
+  const wrong = early.filter(({ leftMs, etaMs }) => etaMs < leftMs / 2 || etaMs > leftMs * 2)
+  assert.deepEqual(wrong, [])
 })

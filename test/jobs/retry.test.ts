@@ -112,3 +112,41 @@ test('jobs that wait for their time are listed, changed and counted with the que
   await api.cancel(id)
   await api.submit(later)
 })
+
+test('an item that is one transaction by itself is tried again too, and is applied once', async (t) => {
+  const { user } = await setup(t, { worker: true })
+  const api = fullJobApi(user)
+  await user.sql(failing('40001', 0))
+  const retry = { attempts: 3, backoff_s: 0 }
+  for (const [item, query] of [
+    'begin isolation level serializable; insert into ledger values (0); savepoint s; select call(); commit',
+    'set transaction isolation level serializable; insert into ledger values (1); select call()',
+  ].entries()) {
+    await user.sql(`alter sequence calls restart; create or replace function call() returns void language plpgsql as $$
+      begin
+        if current_setting('transaction_isolation') <> 'serializable' then raise exception 'not serializable'; end if;
+        if nextval('calls') <= 2 then raise exception 'not yet' using errcode = '40001'; end if;
+      end $$`)
+    const job = await api.run({ query: [query, 'select 1'], retry })
+    assert.deepEqual([job.status, job.attempts], ['done', 3], JSON.stringify(job))
+    const { rows } = await user.sql('select count(*)::int as n from ledger where item = $1', [item])
+    assert.deepEqual(rows, [{ n: 1 }])
+  }
+})
+
+test('an item of several transactions is not tried again', async (t) => {
+  const { user } = await setup(t, { worker: true })
+  const api = fullJobApi(user)
+  await user.sql(failing('40001', 99))
+  const retry = { attempts: 3, backoff_s: 0 }
+  for (const query of [
+    'begin; insert into ledger values (1); commit; begin; select call(); commit',
+    'begin; insert into ledger values (1); commit and chain; select call(); commit',
+    'begin; insert into ledger values (1); commit; select call()',
+  ]) {
+    await user.sql('truncate ledger')
+    const job = await api.run({ query, retry })
+    assert.deepEqual([job.status, job.attempts, job.failed_sqlstate], ['failed', 1, '40001'], query)
+    assert.deepEqual((await user.sql('select item from ledger')).rows, [{ item: 1 }])
+  }
+})

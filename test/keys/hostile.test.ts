@@ -460,8 +460,13 @@ test('a key that changed its password or settings works on, and regenerating tak
   await user.sql(`alter role current_user password 'stolen'`, [], role)
   const again = await keysClient(user).regenerate('k')
   assert.equal((await asked(again.body.token)).status, 200)
-  const { address } = service.services.databases.hosts.get(user.account.hostId)
-  const thief = new pg.Client({ ...address, user: role, password: 'stolen', database: user.account.database })
+  const { addresses } = service.services.databases.hosts.get(user.account.hostId)
+  const thief = new pg.Client({
+    ...addresses[0],
+    user: role,
+    password: 'stolen',
+    database: user.account.database,
+  })
   thief.on('error', () => undefined)
   await assert.rejects(thief.connect(), { code: '28P01' })
 })

@@ -121,7 +121,7 @@ test('a key can be made while its table is being altered', async (t) => {
   await user.sql('create table t (id int)')
   const role = user.account.masterRole
   const tenant = new pg.Client({
-    ...service.services.databases.hosts.get(user.account.hostId).address,
+    ...service.services.databases.hosts.get(user.account.hostId).addresses[0],
     user: role,
     password: service.services.secrets.rolePassword(role),
     database: user.account.database,

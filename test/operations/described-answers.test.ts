@@ -102,8 +102,17 @@ async function askForAccounts(ask: Ask, name: string, admin: Headers): Promise<v
   const username = `${name}-2`
   await ask('createUser', 201, { json: { username }, headers: admin })
   await ask('createUser', 409, { json: { username }, headers: admin })
+  await ask('listUserKeys', 200, { parameters: { username }, headers: admin })
   await ask('readMasterKey', 200, { parameters: { username }, headers: admin })
   await ask('regenerateMasterKey', 200, { parameters: { username }, headers: admin })
+  await ask('regenerateMasterKey', 200, {
+    parameters: { username },
+    json: { all_keys: true },
+    headers: admin,
+  })
+  await ask('suspendUser', 200, { parameters: { username }, json: { reason: 'why' }, headers: admin })
+  await ask('suspendUser', 422, { parameters: { username }, json: {}, headers: admin })
+  await ask('resumeUser', 200, { parameters: { username }, headers: admin })
   await ask('createUser', 422, { json: { username: 'No' }, headers: admin })
   await ask('listUsers', 200, { headers: admin })
   await ask('readUser', 200, { parameters: { username }, headers: admin })

@@ -1,36 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { checkCron, dueAfter } from '../../src/schedules/due-times.ts'
+import { checkCron } from '../../src/schedules/due-times.ts'
 
 const timezone = 'Europe/Berlin'
-
-/** The due times of a day in UTC. */
-function dueOn(day: string, cron: string): readonly string[] {
-  const times: string[] = []
-  // The day of Berlin begins an hour or two before.
-  let time = new Date(Date.parse(`${day}T00:00:00Z`) - 7_200_001)
-  for (;;) {
-    time = dueAfter({ cron, timezone }, time)!
-    const text = time.toISOString()
-    if (text.slice(0, 10) > day || times.length > 100) return times
-    if (text.startsWith(day)) times.push(text.slice(11, 16))
-  }
-}
-
-// At 01:00 UTC the clock goes from 02:00 to 03:00, and in autumn from 03:00 to 02:00.
-test('a rule with a list, a range or a step is not due in the hour that is left out, and is due in both that are one', () => {
-  for (const [cron, spring, autumn] of [
-    ['15,45 2 * * *', [], ['00:15', '00:45', '01:15', '01:45']],
-    ['*/20 2 * * *', [], ['00:00', '00:20', '00:40', '01:00', '01:20', '01:40']],
-    ['30 2-3 * * *', ['01:30'], ['00:30', '01:30', '02:30']],
-    ['30 2,14 * * *', ['12:30'], ['00:30', '01:30', '13:30']],
-  ] as const) {
-    assert.deepEqual(dueOn('2026-03-29', cron), spring, cron)
-    assert.deepEqual(dueOn('2026-10-25', cron), autumn, cron)
-  }
-  assert.equal(dueOn('2026-03-29', '30 * * * *').length, 24)
-  assert.equal(dueOn('2026-10-25', '30 * * * *').length, 24)
-})
 
 test('only five fields of cron, or a listed word, make a rule', () => {
   for (const cron of [

@@ -130,12 +130,41 @@ test('what is wrong with a schedule is refused with its name, and the 101st too'
     [{ enabled: 1 }, /enabled/],
     [{ query: '' }, /SQL/],
     [{ retry: { attempts: 99 } }, /attempts/],
-    [{ notify: [] }, /notify/],
+    [{ notify: 1 }, /notify/],
+    [{ nonsense: 1 }, /nonsense/],
   ]
   for (const [wrong, reason] of refusals)
     assert.match(await api.refusal('POST', '', 400, { ...minutely, ...wrong }), reason)
   for (let number = 0; number < 100; number++) await api.make({ ...minutely, name: `s${number}` })
   assert.match(await api.refusal('POST', '', 409, minutely), /at most 100/)
+})
+
+test('an account has a limit of schedules of its own, which many requests at once do not exceed', async (t) => {
+  const { user, createUser, url, keys } = await setup(t)
+  const api = scheduleApi(user)
+  const change = (limits: unknown) =>
+    fetch(`${url}/admin/v1/users/${user.username}`, {
+      method: 'PATCH',
+      headers: { authorization: `Bearer ${keys.adminToken}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ limits }),
+    })
+  assert.equal((await change({ schedules: 3 })).status, 200)
+  const answers = await Promise.all(
+    Array.from({ length: 12 }, (_, number) =>
+      api.call<Partial<Refusal>>('POST', api.path(), { ...minutely, name: `s${number}` }),
+    ),
+  )
+  assert.deepEqual(answers.map(({ status }) => status).sort(), [...Array(3).fill(201), ...Array(9).fill(409)])
+  assert.match(await api.refusal('POST', '', 409, minutely), /at most 3/)
+  const limitOf = async (of: ReturnType<typeof scheduleApi>) =>
+    (await of.call<{ limit: number }>('GET', of.path())).body.limit
+  const other = scheduleApi(await createUser())
+  assert.deepEqual([await limitOf(api), await limitOf(other)], [3, 100])
+  for (let number = 0; number < 4; number++) await other.make({ ...minutely, name: `s${number}` })
+  assert.equal((await change({ schedules: 4 })).status, 200)
+  await api.make(minutely)
+  for (const wrong of [-1, 1.5, 1_001, '5', null])
+    assert.equal((await change({ schedules: wrong })).status, 422, JSON.stringify(wrong))
 })
 
 test('a due time makes one job, late by at most 2 seconds, and the list of jobs knows the schedule', async (t) => {

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { grantsOf, keysClient } from '../support/keys/keys-client.ts'
-import { setup, type TestUser } from '../support/service/setup.ts'
+import { eventually, setup, type TestUser } from '../support/service/setup.ts'
 import { askTiles, lockTable, type TileCall, tileOf } from '../support/tiles/tile-api.ts'
 
 const table = `create table t (name text, the_geom geometry(Point, 4326)); insert into t values ('a', st_point(1, 1, 4326));
@@ -27,6 +28,28 @@ test('a tile of a prepared table is stored: 304 and 200 come without reading the
   )
   assert.deepEqual(names((await tileOf(user, '/t/0/0/0')).layers), ['a'])
   await free()
+})
+
+test('requests for tiles of a table share a look-up that begins after they have come', async (t) => {
+  const house = await setup(t)
+  const { admin, user } = house
+  await user.sql(table)
+  await tileOf(user, '/t/0/0/0')
+  const lookUps = async () => {
+    const { rows } = await admin(
+      `select count(*)::int as n from pg_stat_activity where datname = $1 and query like '%_CDB_TileLayer%' and state = 'active'`,
+      [user.account.database],
+    )
+    return (rows[0] as { n: number }).n
+  }
+  const free = await lockTable(house, 'table_changes', 'cartage')
+  const first = tileOf(user, '/t/0/0/0')
+  await eventually(async () => assert.equal(await lookUps(), 1))
+  const others = Array.from({ length: 8 }, () => tileOf(user, '/t/0/0/0'))
+  await sleep(200)
+  assert.equal(await lookUps(), 1)
+  await free()
+  for (const reply of await Promise.all([first, ...others])) assert.deepEqual(names(reply.layers), ['a'])
 })
 
 test('after each committed change the next request sees it', async (t) => {

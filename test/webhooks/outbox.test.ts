@@ -3,11 +3,18 @@ import { test } from 'node:test'
 import { claimDeliveries, cleanDelivered, cleanUndelivered } from '../../src/webhooks/delivery-store.ts'
 import { cleanJobWebhooks } from '../../src/webhooks/webhook-store.ts'
 import { setup } from '../support/service/setup.ts'
+import { ask } from '../support/webhooks/receiver.ts'
 
 type House = Awaited<ReturnType<typeof setup>>
 
 /** A webhook with messages that are due since `age`. */
-async function outbox({ service }: House, userId: number, count: number, status: string, age: string) {
+async function outbox(
+  { service }: House,
+  userId: number,
+  count: number,
+  status: string,
+  age: string,
+): Promise<string> {
   const { control } = service.services.databases
   const { rows } = await control.query<{ id: string }>(
     `insert into cartage.webhooks (user_id, url, events, include_sql) values ($1, 'http://x', '{}', false) returning id`,
@@ -19,6 +26,7 @@ async function outbox({ service }: House, userId: number, count: number, status:
      from generate_series(1, $3)`,
     [userId, rows[0]!.id, count, status, age],
   )
+  return rows[0]!.id
 }
 
 test('users take turns in the outbox, and what is under way counts', async (t) => {
@@ -82,4 +90,27 @@ test('addresses of jobs that are gone are deleted in steps', async (t) => {
     [userId],
   )
   assert.deepEqual(rows, [{ count: 10 }])
+})
+
+test('a webhook is deleted with its messages in steps, so that none takes long', async (t) => {
+  const it = await setup(t, { isIsolated: true })
+  const { control } = it.service.services.databases
+  const { userId } = it.user.account
+  const [webhook, other] = [
+    await outbox(it, userId, 12_345, 'undelivered', '1 hour'),
+    await outbox(it, userId, 3, 'undelivered', '1 hour'),
+  ]
+  await control.query(`create function public.refuse_many() returns trigger language plpgsql as $$
+    begin
+      if (select count(*) from gone) > 2000 then raise exception 'too many at once'; end if;
+      return null;
+    end $$`)
+  await control.query(`create trigger refuse_many after delete on cartage.webhook_deliveries
+    referencing old table as gone for each statement execute function public.refuse_many()`)
+  assert.equal((await ask(it.user, 'DELETE', `webhooks/${webhook}`)).status, 204)
+  assert.equal((await ask(it.user, 'DELETE', `webhooks/${webhook}`)).status, 404)
+  const { rows } = await control.query(
+    'select webhook_id, count(*)::integer from cartage.webhook_deliveries group by 1',
+  )
+  assert.deepEqual(rows, [{ webhook_id: other, count: 3 }])
 })

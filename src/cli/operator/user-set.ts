@@ -17,11 +17,13 @@ export const runUserSet: Command['run'] = async ({ args, values }) => {
     isOrgAdmin: values.admin === undefined ? undefined : values.admin === 'on',
   }
   const rates = readRates(values)
-  if (Object.values(changes).every((value) => value === undefined) && rates.length === 0)
+  const schedules = values.schedules === 'default' ? null : wholeNumberOf(values, 'schedules')
+  const hasLimits = rates.length > 0 || schedules !== undefined
+  if (Object.values(changes).every((value) => value === undefined) && !hasLimits)
     throw wrongCall(serviceCommand('user set'), 'give at least one limit to change')
   const { account, host } = await asOperator(async (installation) => {
     const before = await userByName(installation.databases.control, username)
-    const limits = rates.length > 0 ? withRates(before?.limits ?? {}, rates) : undefined
+    const limits = hasLimits ? withSchedules(withRates(before?.limits ?? {}, rates), schedules) : undefined
     const account = await updateUser(installation, username, { ...changes, limits })
     return { account, host: installation.databases.hosts.get(account.hostId) }
   })
@@ -37,6 +39,15 @@ function readRates(values: OptionValues): readonly (readonly [group: string, tex
     if (!group || !text) throw new UsageError(`--rate must be GROUP=RATE, such as sql=100/60, not '${pair}'`)
     return [group, text]
   })
+}
+
+/** Null: the usual limit. */
+function withSchedules(
+  { schedules: former, ...others }: Account['limits'],
+  most: number | null | undefined,
+): Account['limits'] {
+  const schedules = most === undefined ? former : (most ?? undefined)
+  return { ...others, ...(schedules !== undefined && { schedules }) }
 }
 
 function withRates(limits: Account['limits'], rates: ReturnType<typeof readRates>): Account['limits'] {

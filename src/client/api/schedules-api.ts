@@ -53,6 +53,6 @@ export function schedulesOf(connection: Connection, name: string) {
 
 /** What a schedule is made of, without what the service adds. */
 function wantedOf(schedule: ScheduleDocument): NewSchedule {
-  const { cron, timezone, query, params, labels, timeout, retry, overlap, catch_up } = schedule
-  return { cron, timezone, query, params, labels, timeout, retry, overlap, catch_up }
+  const { cron, timezone, query, params, labels, timeout, retry, notify, overlap, catch_up } = schedule
+  return { cron, timezone, query, params, labels, timeout, retry, notify, overlap, catch_up }
 }

@@ -13,6 +13,8 @@ export function userDocument(account: Account): UserDocument {
     limits: account.limits,
     schema: account.schema,
     created_at: account.createdAt.toISOString(),
+    suspended_at: account.suspension?.since.toISOString() ?? null,
+    suspended_reason: account.suspension?.reason ?? null,
   }
 }
 

@@ -25,6 +25,16 @@ export function readChanges(request: FastifyRequest): UserChanges {
   return { quotaBytes: quota_in_bytes, apiKeyQuota: api_key_quota, isOrgAdmin: org_admin, limits }
 }
 
+export function readSuspension(request: FastifyRequest): string {
+  return validBody<Readonly<{ reason: string }>>(request).reason
+}
+
+/** The body is optional: without one it is the master key alone. */
+export function readRegeneration(request: FastifyRequest): Readonly<{ areAll: boolean }> {
+  if (request.body === undefined || request.body === null) return { areAll: false }
+  return { areAll: validBody<Readonly<{ all_keys?: boolean }>>(request).all_keys ?? false }
+}
+
 export function readNewOrganization(request: FastifyRequest): NewOrganization {
   const { name, owner } = validBody<wire.NewOrganization>(request)
   return {

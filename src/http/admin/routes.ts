@@ -5,18 +5,24 @@ import { createUser } from '../../accounts/create-user.ts'
 import { deleteOrganization } from '../../accounts/delete-organization.ts'
 import { deleteUser } from '../../accounts/delete-user.ts'
 import { findOrganization, listOrganizations } from '../../accounts/organization-store.ts'
+import { resumeUser, suspendUser } from '../../accounts/suspension/suspend-user.ts'
 import { updateUser } from '../../accounts/update-user.ts'
 import { listAccounts } from '../../accounts/user-store.ts'
 import { userByName } from '../../auth/account-store.ts'
 import { errors } from '../../errors.ts'
-import { resetMasterKey, showMasterKey } from '../../keys/master-key.ts'
+import type { Key } from '../../keys/key.ts'
+import { resetAllKeys, resetMasterKey, showMasterKey } from '../../keys/master-key.ts'
+import { listKeys } from '../../keys/reading/list-keys.ts'
+import { fullKeyDocument } from '../keys/document.ts'
+import { readListing } from '../keys/request.ts'
 import { noteRefusal } from '../middleware/authenticate.ts'
 import { clientAddress } from '../middleware/credential/client-address.ts'
 import { forbidStoring } from '../middleware/guard-answers.ts'
+import type { Parameters } from '../middleware/parameters.ts'
 import type { Services } from '../services.ts'
 import { organizationDocument, userDocument } from './document.ts'
 import { installationRoutes } from './installation-routes.ts'
-import { readChanges, readNewOrganization, readNewUser } from './request.ts'
+import { readChanges, readNewOrganization, readNewUser, readRegeneration, readSuspension } from './request.ts'
 import {
   changesSchema,
   masterKeySchema,
@@ -26,6 +32,9 @@ import {
   organizationListSchema,
   organizationRemovalSchema,
   organizationSchema,
+  resumptionSchema,
+  suspensionSchema,
+  userKeyListSchema,
   userListSchema,
   userRemovalSchema,
   userSchema,
@@ -36,6 +45,8 @@ export async function adminRoutes(app: FastifyInstance, services: Services): Pro
   forbidStoring(app)
   app.addHook('onRequest', async (request) => requireAdmin(services, request))
   userRoutes(app, services)
+  suspensionRoutes(app, services)
+  userKeysRoute(app, services)
   masterKeyRoutes(app, services)
   organizationRoutes(app, services)
   installationRoutes(app, services)
@@ -82,7 +93,35 @@ function userRoutes(app: FastifyInstance, { installation, databases: { control }
   })
 }
 
+function suspensionRoutes(app: FastifyInstance, { installation }: Services): void {
+  const suspension = { schema: suspensionSchema, attachValidation: true }
+  app.post<OneUser>('/users/:username/suspend', suspension, async (request) => {
+    const reason = readSuspension(request)
+    return userDocument(await suspendUser(installation, request.params.username, reason))
+  })
+
+  app.post<OneUser>('/users/:username/resume', { schema: resumptionSchema }, async ({ params }) =>
+    userDocument(await resumeUser(installation, params.username)),
+  )
+}
+
 type OneUser = { Params: { username: string } }
+
+/** Never with tokens. */
+function userKeysRoute(app: FastifyInstance, { installation, databases: { control } }: Services): void {
+  // The schema only describes; the reader reports what is wrong.
+  const route = { schema: userKeyListSchema, validatorCompiler: () => () => true }
+  app.get<OneUser>('/users/:username/keys', route, async ({ params: { username }, query }) => {
+    const account = await userByName(control, username)
+    if (!account) throw errors.accountNotFound('User', username)
+    const { total, keys } = await listKeys(installation, account, readListing(query as Parameters))
+    const withoutToken = (key: Key) => {
+      const { token: _secret, ...shown } = fullKeyDocument(key, username)
+      return shown
+    }
+    return { keys: keys.map(withoutToken), total }
+  })
+}
 
 function masterKeyRoutes(app: FastifyInstance, { installation }: Services): void {
   app.get<OneUser>('/users/:username/key', { schema: masterKeySchema }, async ({ params }) => ({
@@ -90,11 +129,14 @@ function masterKeyRoutes(app: FastifyInstance, { installation }: Services): void
     api_key: await showMasterKey(installation, params.username),
   }))
 
-  const regenerate = { schema: newMasterKeySchema }
-  app.post<OneUser>('/users/:username/key/regenerate', regenerate, async ({ params }) => ({
-    username: params.username,
-    api_key: await resetMasterKey(installation, params.username),
-  }))
+  const regenerate = { schema: newMasterKeySchema, attachValidation: true }
+  app.post<OneUser>('/users/:username/key/regenerate', regenerate, async (request) => {
+    const { username } = request.params
+    const { areAll } = readRegeneration(request)
+    if (!areAll) return { username, api_key: await resetMasterKey(installation, username) }
+    const { token, names } = await resetAllKeys(installation, username)
+    return { username, api_key: token, keys: names }
+  })
 }
 
 function organizationRoutes(app: FastifyInstance, { installation, databases: { control } }: Services): void {

@@ -1,6 +1,8 @@
 import { orgRoles } from '../../contract/admin-names.ts'
-import { accountNameRule } from '../../contract/limits.ts'
-import { answered, knownExtras } from '../middleware/schemas.ts'
+import { keyOrders, keyTypes } from '../../contract/key-names.ts'
+import { accountNameRule, maxReasonLength } from '../../contract/limits.ts'
+import { userKey } from '../keys/full-schemas.ts'
+import { answered, knownExtras, paging } from '../middleware/schemas.ts'
 
 /** The schemas that validate the admin API, and that its OpenAPI description is made of. */
 
@@ -19,7 +21,7 @@ const masterToken = { type: 'string', description: 'Master token to use instead 
 const limits = {
   type: 'object',
   description: 'Limits of this user in place of the configured ones; replaces those set before',
-  examples: [{ rate: { sql: '100/60', jobs: '10/60+2', copyto: 'off' } }],
+  examples: [{ rate: { sql: '100/60', jobs: '10/60+2', copyto: 'off' }, schedules: 250 }],
 } as const
 const time = { type: 'string', format: 'date-time' } as const
 const text = { type: 'string' } as const
@@ -44,6 +46,8 @@ const user = {
     limits,
     schema: text,
     created_at: time,
+    suspended_at: { type: ['string', 'null'], format: 'date-time', description: 'null: not suspended' },
+    suspended_reason: { type: ['string', 'null'] },
   }),
 } as const
 
@@ -132,6 +136,54 @@ export const userRemovalSchema = {
   response: { 200: deleted('username') },
 } as const
 
+export const suspensionSchema = {
+  tags: ['admin'],
+  summary: 'Suspend a user',
+  description:
+    'Every request of the user is answered 403 `account-suspended` from now on, running ones and sessions end, jobs wait, schedules make none. The data stays. A second time changes the reason.',
+  params: params('username'),
+  body: {
+    type: 'object',
+    required: ['reason'],
+    additionalProperties: false,
+    properties: {
+      reason: { ...text, maxLength: maxReasonLength, description: 'Callers with a key of the user read it' },
+      ...knownExtras,
+    },
+    examples: [{ reason: 'The invoice of May is open. Write to billing@example.org' }],
+  },
+  response: { 200: user },
+} as const
+
+export const resumptionSchema = {
+  tags: ['admin'],
+  summary: 'End the suspension of a user',
+  description: 'The user is served again, and its jobs go on.',
+  params: params('username'),
+  response: { 200: user },
+} as const
+
+export const userKeyListSchema = {
+  tags: ['admin'],
+  summary: 'List the keys of a user, without their tokens',
+  params: params('username'),
+  querystring: {
+    type: 'object',
+    properties: {
+      ...paging,
+      order: { type: 'string', enum: keyOrders, default: 'updated_at' },
+      order_direction: { ...paging.order_direction, default: 'asc' },
+      type: { type: 'string', description: `A comma list of ${keyTypes.join(', ')}` },
+    },
+  },
+  response: {
+    200: {
+      description: 'One page of the keys',
+      ...answered({ keys: { type: 'array', items: userKey }, total: { type: 'integer' } }),
+    },
+  },
+} as const
+
 const masterKey = {
   description: 'The master token',
   ...answered({ username, api_key: { type: 'string', description: 'The master token' } }),
@@ -148,9 +200,24 @@ export const masterKeySchema = {
 export const newMasterKeySchema = {
   tags: ['admin'],
   summary: 'Give a user a new master token',
-  description: 'The old one fails on the next request, and requests that run with it are ended.',
+  description:
+    'The old one fails on the next request, and requests that run with it are ended. With `all_keys` the same for every other key: the master key reads their new tokens.',
   params: params('username'),
-  response: { 200: masterKey },
+  body: {
+    type: 'object',
+    additionalProperties: false,
+    properties: { all_keys: { type: 'boolean', default: false }, ...knownExtras },
+  },
+  response: {
+    200: {
+      ...masterKey,
+      required: ['username', 'api_key'],
+      properties: {
+        ...masterKey.properties,
+        keys: { type: 'array', items: text, description: 'The names of all keys that have a new token' },
+      },
+    },
+  },
 } as const
 
 export const newOrganizationSchema = {

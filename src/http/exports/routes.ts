@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Principal } from '../../auth/account.ts'
+import { refuseSuspended } from '../../auth/standing.ts'
 import type { ExportDocument, ExportLink } from '../../contract/documents.ts'
 import { defaultDecimals } from '../../contract/limits.ts'
 import { errors } from '../../errors.ts'
@@ -123,6 +124,7 @@ async function open(services: Services, request: FastifyRequest, reply: FastifyR
   const named = await directory.findAccount(name)
   if (named?.kind !== 'user') throw errors.exportNotFound()
   const { account } = named
+  refuseSuspended(account)
   const found = await takeDownload(databases.control, account, id, secrets.hashToken(secret))
   if (!found) throw errors.exportNotFound()
   // The address is a secret, and the next download may give other rows.

@@ -62,6 +62,7 @@ class EventStream {
   #response: ServerResponse | undefined
   #socket: Socket | undefined
   #leave: () => void = () => undefined
+  #accountWaitingBytes: () => number = () => 0
   #next: JobState | undefined
   #isBlocked = false
   #blockedSince = 0
@@ -85,10 +86,12 @@ class EventStream {
 
   readonly waitingBytes = (): number => this.#response?.writableLength ?? 0
 
-  begin(response: ServerResponse, socket: Socket, { state, leave }: Followed): void {
+  begin(response: ServerResponse, socket: Socket, followed: Followed): void {
+    const { state, leave, accountWaitingBytes } = followed
     this.#response = response
     this.#socket = socket
     this.#leave = leave
+    this.#accountWaitingBytes = accountWaitingBytes
     response.on('drain', () => {
       this.#isBlocked = false
       this.#send()
@@ -104,12 +107,18 @@ class EventStream {
   #send(): void {
     const state = this.#next
     if (!state || !this.#response || this.#isBlocked || this.#isEnding) return
-    this.#next = undefined
     const event = eventOf(state)
+    if (!this.#hasRoomFor(event)) return
+    this.#next = undefined
     if (event.id === this.#lastId) return
     this.#lastId = event.id
     this.#write(event.text)
     if (event.isLast) this.#end()
+  }
+
+  /** While followers of the account that do not read have too much, the others wait; the next tick asks again. */
+  #hasRoomFor({ text }: Event): boolean {
+    return text.length < shortEvent || this.#accountWaitingBytes() <= mostWaitingBytes
   }
 
   #write(text: string): void {
@@ -125,6 +134,7 @@ class EventStream {
     // The client may have gone before the stream began.
     if (this.#socket?.destroyed) this.#release()
     if (this.#isEnding || !this.#response) return
+    this.#send()
     if (!this.#caller.isCurrent()) await this.#caller.confirm().catch(() => this.#end())
     if (this.#ticks % ticksPerComment === 0 && this.#response && !this.#isBlocked && !this.#isEnding)
       this.#write(':\n\n')
@@ -149,3 +159,5 @@ const ticksPerComment = 15
 const reconnectMs = 1_000
 const longestBlockMs = 30_000
 const mostWaitingBytes = 64 * 1024 ** 2
+/** Of all followers that an account may have, each with one such event unread, that is no more. */
+const shortEvent = 64 * 1024

@@ -24,7 +24,8 @@ export function respondToViewer(
   const shown = forViewers(thrown)
   const sendPage = (status: number) => {
     reply.headers(framedPolicy([])).header('cache-control', 'no-cache')
-    const text = sentences[status] ?? 'This map cannot be shown now.'
+    const isSuspended = shown instanceof AppError && shown.code === 'account-suspended'
+    const text = (isSuspended ? suspended : sentences[status]) ?? 'This map cannot be shown now.'
     reply.code(status).type(htmlType).send(page.sorry(text))
   }
   const { isPage } = request.routeOptions.config
@@ -39,6 +40,7 @@ function forViewers(thrown: Thrown): Thrown {
   return isOfMap ? errors.mapInvalid('This map cannot be drawn') : thrown
 }
 
+const suspended = 'The account of this map is suspended.'
 const sentences: Readonly<Record<number, string>> = {
   400: 'This map cannot be drawn.',
   401: 'The key in this address is not valid.',

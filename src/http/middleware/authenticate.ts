@@ -9,6 +9,7 @@ import {
 import type { Credential } from '../../auth/credential.ts'
 import type { Directory } from '../../auth/directory.ts'
 import { type Identification, identify, recall } from '../../auth/identify.ts'
+import { refuseSuspended } from '../../auth/standing.ts'
 import { defaultToken } from '../../contract/key-names.ts'
 import { errors } from '../../errors.ts'
 import type { Services } from '../services.ts'
@@ -123,8 +124,11 @@ async function holderOf(
   credential: TokenCredential,
 ): Promise<{ account?: Account | undefined; named: string }> {
   const { token, username } = credential
-  if (username === undefined)
-    return { account: (await directory.findHolder(token))?.account, named: withoutName }
+  if (username === undefined) {
+    const holder = await directory.findHolder(token)
+    if (holder) refuseSuspended(holder.account, holder.key)
+    return { account: holder?.account, named: withoutName }
+  }
   if (!(await directory.findAccount(username))) return { named: withoutName }
   const identification = await identify(directory, username, credential)
   return {

@@ -1,5 +1,6 @@
 import type { ScheduleDocument, ScheduleRunDocument } from '../../contract/documents.ts'
-import type { Schedule, ScheduleRun } from '../../schedules/schedule.ts'
+import { notifyEvents } from '../../contract/webhooks.ts'
+import type { Schedule, ScheduleNotice, ScheduleRun } from '../../schedules/schedule.ts'
 import { definitionDocument } from '../jobs/document.ts'
 
 export function scheduleDocument(schedule: Schedule): ScheduleDocument {
@@ -9,6 +10,7 @@ export function scheduleDocument(schedule: Schedule): ScheduleDocument {
     cron: schedule.cron,
     timezone: schedule.timezone,
     ...job,
+    ...(schedule.notify.length > 0 && { notify: schedule.notify.map(noticeDocument) }),
     enabled: schedule.isEnabled,
     overlap: schedule.overlap,
     catch_up: schedule.catchUp,
@@ -22,6 +24,13 @@ export function scheduleDocument(schedule: Schedule): ScheduleDocument {
     updated_at: schedule.updatedAt.toISOString(),
   } as ScheduleDocument
 }
+
+/** Without the secret. That it is disabled is told to all of its addresses. */
+const noticeDocument = ({ url, events, includeSql }: ScheduleNotice) => ({
+  url,
+  on: notifyEvents.filter((event) => events.includes(`job.${event}`)),
+  include_sql: includeSql,
+})
 
 export function runDocument({ dueAt, isManual, jobId, status, skipped }: ScheduleRun): ScheduleRunDocument {
   const due_at = dueAt.toISOString()

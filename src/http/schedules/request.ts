@@ -28,7 +28,7 @@ export function readSchedule(body: unknown, nameInPath?: string): ScheduleDefini
 
 /** Beside those of a job; what the service adds is ignored, so that a document that was read can be sent again. */
 const ownMembers = [
-  ...['name', 'cron', 'timezone', 'enabled', 'overlap', 'catch_up'],
+  ...['name', 'cron', 'timezone', 'enabled', 'overlap', 'catch_up', 'notify'],
   ...['next_run_at', 'disabled_reason', 'last_job', 'last_status', 'runs_ok', 'runs_failed'],
 ]
 

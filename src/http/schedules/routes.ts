@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Account } from '../../auth/account.ts'
 import { errors } from '../../errors.ts'
 import { findJob } from '../../jobs/job-store.ts'
+import type { Queryable } from '../../postgres/transaction.ts'
 import { mostSchedules, saveSchedule } from '../../schedules/manage-schedules.ts'
 import { runScheduleNow } from '../../schedules/run-schedules.ts'
 import {
@@ -11,9 +12,11 @@ import {
   listRuns,
   listSchedules,
 } from '../../schedules/schedule-store.ts'
+import { releaseScheduleNotices } from '../../webhooks/webhook-store.ts'
 import { fullJobDocument } from '../jobs/document.ts'
 import { jobsCaller } from '../middleware/authenticate.ts'
 import type { Services } from '../services.ts'
+import { readScheduleNotify } from '../webhooks/request.ts'
 import { runDocument, scheduleDocument } from './document.ts'
 import { readSchedule, readScheduleName, readWantedRuns } from './request.ts'
 import {
@@ -55,12 +58,14 @@ function manage(app: FastifyInstance, services: Services): void {
   app.get(path, { ...reading, schema: listSchedulesSchema }, async (request) => {
     const { account } = await jobsCaller(services, request)
     const schedules = await listSchedules(databases.control, account)
-    return { schedules: schedules.map(scheduleDocument), limit: mostSchedules }
+    return { schedules: schedules.map(scheduleDocument), limit: mostSchedules(account) }
   })
   app.post(path, { ...sending, schema: createScheduleSchema }, async (request, reply) => {
     const { account } = await jobsCaller(services, request)
-    const { schedule } = await saveSchedule(databases, config, account, readSchedule(request.body), {
+    const wanted = readSchedule(request.body)
+    const { schedule } = await saveSchedule(databases, config, account, wanted, {
       isNew: true,
+      writeNotices: noting(services, request, account, wanted.name),
     })
     return reply.code(201).send(scheduleDocument(schedule))
   })
@@ -74,14 +79,23 @@ function manage(app: FastifyInstance, services: Services): void {
   app.put(`${path}/:schedule`, { ...sending, schema: putScheduleSchema }, async (request, reply) => {
     const { account } = await jobsCaller(services, request)
     const wanted = readSchedule(request.body, readScheduleName(request))
-    const { schedule, isMade } = await saveSchedule(databases, config, account, wanted, { isNew: false })
+    const { schedule, isMade } = await saveSchedule(databases, config, account, wanted, {
+      isNew: false,
+      writeNotices: noting(services, request, account, wanted.name),
+    })
     return reply.code(isMade ? 201 : 200).send(scheduleDocument(schedule))
   })
   app.delete(`${path}/:schedule`, { ...writing, schema: deleteScheduleSchema }, async (request, reply) => {
     const { account, name } = await known(services, request)
-    await deleteSchedule(databases.control, account, name)
+    await deleteSchedule(databases.control, account, name, (tx) => releaseScheduleNotices(tx, account, name))
     return reply.code(204).send()
   })
+}
+
+/** Reads whom the schedule tells; the result writes it. */
+function noting({ config, webhooks }: Services, { body }: FastifyRequest, account: Account, name: string) {
+  const notify = readScheduleNotify(config.webhooks, body)
+  return (tx: Queryable) => webhooks.noteSchedule(tx, account, name, notify)
 }
 
 async function known(

@@ -1,6 +1,7 @@
 import { jobStatuses } from '../../contract/job-status.ts'
 import { catchUps, overlaps } from '../../schedules/schedule.ts'
 import { fullJob, scheduledMembers } from '../jobs/schemas.ts'
+import { notifySchema, shownNotifySchema } from '../webhooks/schemas.ts'
 import { mostRuns } from './request.ts'
 
 const time = { type: 'string', format: 'date-time' } as const
@@ -24,12 +25,18 @@ const settings = {
   },
 } as const
 
+const scheduleNotify = {
+  ...notifySchema,
+  description:
+    'Whom to tell of the end of its jobs, and when it is disabled. An address that stays keeps its secret unless another one is given',
+} as const
+
 const name = { type: 'string', description: 'Letters, digits, underscores, dots and hyphens' } as const
 
 const body = {
   type: 'object',
   required: ['cron', 'query'],
-  properties: { name, ...rule, ...scheduledMembers, ...settings },
+  properties: { name, ...rule, ...scheduledMembers, notify: scheduleNotify, ...settings },
   examples: [{ name: 'nightly', cron: '30 2 * * *', query: 'refresh materialized view counts' }],
 } as const
 
@@ -47,6 +54,7 @@ const document = {
     name,
     ...rule,
     ...shownMembers,
+    notify: shownNotifySchema,
     ...settings,
     next_run_at: { type: ['string', 'null'], format: 'date-time', description: 'null: it is disabled' },
     disabled_reason: { type: 'string' },

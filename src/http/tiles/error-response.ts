@@ -38,6 +38,7 @@ function typeOf({ kind, code, extras }: AppError): string {
   if (
     kind === 'unauthenticated' ||
     code === 'api-forbidden' ||
+    code === 'account-suspended' ||
     code === 'template-forbidden' ||
     code === 'user-unknown'
   )

@@ -40,6 +40,15 @@ export function readNotify(allowed: Allowed, value: unknown): readonly WantedWeb
   })
 }
 
+/** The same of a schedule. All its addresses are told when it is disabled. */
+export function readScheduleNotify(allowed: Allowed, body: unknown): readonly WantedWebhook[] {
+  const wanted = readNotify(allowed, (body as { notify?: unknown }).notify)
+  const urls = wanted.map(({ url }) => url)
+  const twice = urls.find((url, place) => urls.indexOf(url) !== place)
+  if (twice !== undefined) throw errors.webhookInvalid(`notify has ${twice} twice`)
+  return wanted.map((each) => ({ ...each, events: [...each.events, 'schedule.disabled'] }))
+}
+
 function readShared(allowed: Allowed, members: Parameters, prefix: string) {
   const { url, secret } = members
   if (secret !== undefined && (typeof secret !== 'string' || !isSecret(secret)))

@@ -51,6 +51,15 @@ export const notifySchema = {
   },
 } as const
 
+const { secret: _secret, ...shownNotice } = notifySchema.items.properties
+
+/** In the document of a schedule. */
+export const shownNotifySchema = {
+  type: 'array',
+  description: 'Whom it tells; absent: nobody',
+  items: { type: 'object', required: ['url', 'on', 'include_sql'], properties: shownNotice },
+} as const
+
 const body = {
   type: 'object',
   required: ['url'],

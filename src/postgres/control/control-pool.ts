@@ -4,6 +4,7 @@ import { errors } from '../../errors.ts'
 import type { Log } from '../../log/log.ts'
 import type { Host } from '../hosts.ts'
 import { sessionOptions } from '../pools/session-options.ts'
+import { connectToPrimary, isAbsent, type Primary } from '../primary.ts'
 import { hasSqlstate, isPoolClosed, isPoolFull } from '../sqlstate.ts'
 import {
   dropWhenSilent,
@@ -17,6 +18,7 @@ import { ScramClient } from '../wire/scram-client.ts'
 /** Connections to the control database. Every wait has a timeout: for a connection, a lock, an answer. */
 export class ControlPool extends pg.Pool {
   readonly #waitMs: number
+  readonly #primary: Primary
   readonly #releasedAt = new WeakMap<pg.ClientBase, number>()
   readonly #clients = new Set<pg.PoolClient>()
   readonly #openApart: () => ControlPool
@@ -25,8 +27,7 @@ export class ControlPool extends pg.Pool {
 
   constructor(config: Config, host: Host, log: Log, max = controlConnections - listeningConnections) {
     super({
-      Client: ScramClient,
-      ...host.address,
+      Client: clientOf(host.primary),
       ...keepAlive,
       user: host.adminRole,
       password: host.adminPassword,
@@ -38,6 +39,7 @@ export class ControlPool extends pg.Pool {
       connectionTimeoutMillis: config.connectionWaitMs,
     })
     this.#waitMs = config.connectionWaitMs
+    this.#primary = host.primary
     this.#openApart = () => new ControlPool(config, host, log, listeningConnections)
     this.on('error', (error) => log.warn({ err: error }, 'control connection lost'))
     this.on('connect', (client) => this.#watch(client))
@@ -85,13 +87,19 @@ export class ControlPool extends pg.Pool {
   /** If one connection was silent, do not trust those last used before that. */
   async #trusted(): Promise<pg.PoolClient> {
     for (;;) {
-      const client = await super.connect().catch((error: unknown) => {
+      const client = await this.#taken().catch((error: unknown) => {
         throw this.#explain(error)
       })
       if ((this.#releasedAt.get(client) ?? performance.now()) >= this.#silentSince) return client
       socketOf(client).destroy()
       client.release(true)
     }
+  }
+
+  /** An idle connection needs no search for the primary. */
+  #taken(): Promise<pg.PoolClient> {
+    const take = () => super.connect()
+    return this.idleCount > 0 ? take() : connectToPrimary(this.#primary, take)
   }
 
   #watch(client: pg.PoolClient): void {
@@ -114,6 +122,24 @@ export class ControlPool extends pg.Pool {
 export async function allowLongStatements(tx: pg.ClientBase): Promise<void> {
   await tx.query(`set local statement_timeout = ${longMs}`)
   limitSilence(tx, longMs + silentMs)
+}
+
+/** Clients that choose their address when the pool makes them, which may be long after a caller has asked for one. */
+function clientOf(primary: Primary): new () => pg.ClientBase {
+  return class extends ScramClient {
+    constructor(options?: pg.ClientConfig) {
+      const address = primary.guess
+      // The pool hides the password from what lists its options.
+      super({ ...options, ...address, password: options?.password })
+      const connect = this.connect.bind(this)
+      // As the pool calls it. It makes the next client before it tells the caller of an error.
+      this.connect = ((done: (error: Error | null) => void) =>
+        connect((error: Error | null) => {
+          if (isAbsent(error)) primary.missed(address)
+          done(error)
+        })) as typeof this.connect
+    }
+  }
 }
 
 const longMs = 300_000

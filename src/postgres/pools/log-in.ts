@@ -3,6 +3,7 @@ import type pg from 'pg'
 import { AppError, errors } from '../../errors.ts'
 import type { Log } from '../../log/log.ts'
 import type { Hosts } from '../hosts.ts'
+import { type Address, connectToPrimary } from '../primary.ts'
 import type { SessionTarget } from '../session-target.ts'
 import { hasSqlstate, isConnectionLoss, sqlstate } from '../sqlstate.ts'
 import { keepAlive } from '../wire/drop-when-silent.ts'
@@ -67,9 +68,14 @@ async function isSound(keeper: Keeper, client: pg.Client): Promise<boolean> {
   return isChosen
 }
 
-async function connect(options: LogInOptions, target: SessionTarget): Promise<pg.Client> {
+function connect(options: LogInOptions, target: SessionTarget): Promise<pg.Client> {
+  const { primary } = options.hosts.get(target.hostId)
+  return connectToPrimary(primary, (address) => connectTo(address, options, target))
+}
+
+async function connectTo(address: Address, options: LogInOptions, target: SessionTarget): Promise<pg.Client> {
   const client = new ScramClient({
-    ...options.hosts.get(target.hostId).address,
+    ...address,
     database: target.database,
     user: target.role,
     password: options.passwordOf(target),

@@ -26,6 +26,7 @@ test('the operator creates a user whose key works, changes its limits, and delet
   assert.equal(await page.getByLabel('Quota').inputValue(), '10 MB')
   await page.getByLabel('Quota').fill('1.5 GB')
   await page.getByLabel('Maximum keys').fill('7')
+  await page.getByLabel('Maximum schedules').fill('250')
   await page.getByLabel('sql').fill('1 in a while')
   await page.getByRole('button', { name: 'Save' }).click()
   await page.getByText("limits.rate.sql must be 'off'").waitFor()
@@ -35,7 +36,7 @@ test('the operator creates a user whose key works, changes its limits, and delet
     const { quota_in_bytes, api_key_quota, limits } = await operator.users.read(username)
     assert.deepEqual(
       [quota_in_bytes, api_key_quota, limits],
-      [1.5 * 1024 ** 3, 7, { rate: { sql: '500/60+20' } }],
+      [1.5 * 1024 ** 3, 7, { rate: { sql: '500/60+20' }, schedules: 250 }],
     )
   })
   await assertAccessibleEverywhere(page)
@@ -47,6 +48,24 @@ test('the operator creates a user whose key works, changes its limits, and delet
   await really.click()
   await page.getByRole('heading', { name: 'Users' }).waitFor()
   await assert.rejects(operator.users.read(username), { status: 404 })
+})
+
+test('the operator suspends a user with a reason, and resumes it', async (t) => {
+  const { page, goTo, user, ...opened } = await openAsOperator(t)
+  const operator = adminClient(t, opened)
+  await goTo(`/operator/users/${user.username}`)
+  await page.getByRole('cell', { name: 'Default public' }).waitFor()
+  await page.getByLabel('Reason').fill('The invoice is open')
+  await page.getByRole('button', { name: 'Suspend user' }).click()
+  await page.getByText('The invoice is open').waitFor()
+  assert.equal((await operator.users.read(user.username)).suspended_reason, 'The invoice is open')
+  await assertAccessibleEverywhere(page)
+  await goTo('/operator/users')
+  await page.getByRole('row', { name: user.username }).getByText('suspended').waitFor()
+  await goTo(`/operator/users/${user.username}`)
+  await page.getByRole('button', { name: 'Resume user' }).click()
+  await page.getByRole('button', { name: 'Suspend user' }).waitFor()
+  assert.equal((await operator.users.read(user.username)).suspended_at, null)
 })
 
 test('the operator creates an organization; one with members cannot be deleted, and the page says why', async (t) => {

@@ -81,7 +81,7 @@ export class HostileCaller {
   async #logIn(role: string): Promise<pg.Client> {
     const { databases, secrets } = this.#house.service.services
     const session = await connect({
-      ...databases.hosts.get(this.#user.account.hostId).address,
+      ...databases.hosts.get(this.#user.account.hostId).addresses[0],
       database: this.#user.account.database,
       user: role,
       password: secrets.rolePassword(role),

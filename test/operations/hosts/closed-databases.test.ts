@@ -12,10 +12,10 @@ test('databases that an operator or a restore made are closed to PUBLIC by the s
   const { services, stop } = await start()
   assert.deepEqual(await openTo(keys.adminUrl, namespace), [])
   const { account } = await createUser(services.installation, { username: 'alice' })
-  const { address } = services.databases.hosts.get(account.hostId)
+  const { addresses } = services.databases.hosts.get(account.hostId)
   const password = services.secrets.rolePassword(account.masterRole)
   await assert.rejects(
-    runSql({ ...address, database: namespace, user: account.masterRole, password }, 'select 1'),
+    runSql({ ...addresses[0], database: namespace, user: account.masterRole, password }, 'select 1'),
     (error: pg.DatabaseError) => error.code === '42501',
   )
   // As a restore without access lists leaves them.

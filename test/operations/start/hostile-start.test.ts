@@ -16,7 +16,7 @@ test('a process becomes ready whatever locks tenants hold in their databases', a
   const key = await createKey(opened, victim!.account, { name: 'k', grants, defaultQuota: 0 })
   const { account } = stranger!
   const holder = new pg.Client({
-    ...databases.hosts.get(1).address,
+    ...databases.hosts.get(1).addresses[0],
     database: account.database,
     user: account.masterRole,
     password: secrets.rolePassword(account.masterRole),

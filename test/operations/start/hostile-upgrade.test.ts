@@ -62,12 +62,12 @@ async function program(
   as?: { user: string; password: string },
 ): Promise<string> {
   const [binaries] = await findBinaries()
-  const { address, adminRole, adminPassword } = service.services.databases.hosts.get(1)
+  const { addresses, adminRole, adminPassword } = service.services.databases.hosts.get(1)
   const { stdout, stderr } = await run(join(binaries!.directory, name), args, {
     env: {
       ...process.env,
-      PGHOST: address.host,
-      PGPORT: String(address.port),
+      PGHOST: addresses[0]!.host,
+      PGPORT: String(addresses[0]!.port),
       PGUSER: as?.user ?? adminRole,
       PGPASSWORD: as?.password ?? adminPassword,
       PGOPTIONS: '-c search_path=pg_catalog',

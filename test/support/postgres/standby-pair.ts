@@ -26,13 +26,13 @@ after(async () => {
 
 let pair: Promise<StandbyPair> | undefined
 
-/** A primary and a standby that follows it: one pair for all tests of a file. */
+/** A primary and a standby that follows it: one pair for all tests, of which the last may fail over. */
 export function standbyPair(): Promise<StandbyPair> {
-  pair ??= startPair()
+  pair ??= newStandbyPair()
   return pair
 }
 
-async function startPair(): Promise<StandbyPair> {
+export async function newStandbyPair(): Promise<StandbyPair> {
   const dataDir = await mkdtemp(join(tmpdir(), 'cartage-primary-'))
   const settings = { fsync: 'off', full_page_writes: 'off' }
   const primary = await startEmbeddedCluster({ dataDir, log: createLog('error'), isOnTcp: true, settings })

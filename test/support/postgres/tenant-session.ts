@@ -50,7 +50,7 @@ export async function openSession(
 ): Promise<pg.Client> {
   const { databases, secrets } = service.services
   const client = new pg.Client({
-    ...databases.hosts.get(account.hostId).address,
+    ...databases.hosts.get(account.hostId).addresses[0],
     database: account.database,
     user: account.masterRole,
     password: secrets.rolePassword(account.masterRole),

@@ -137,7 +137,7 @@ function testUser(service: Service, account: Account, masterToken: string): Test
     sql: (text, values, role = account.masterRole) =>
       runSql(
         {
-          ...databases.hosts.get(account.hostId).address,
+          ...databases.hosts.get(account.hostId).addresses[0],
           database: account.database,
           user: role,
           password: secrets.rolePassword(role),

@@ -102,11 +102,15 @@ export function readTile(bytes: Uint8Array): TileReply['layers'] {
 }
 
 /** Nobody can read the table until the returned function is called. */
-export async function lockTable({ keys, user }: Setup, table: string): Promise<() => Promise<void>> {
+export async function lockTable(
+  { keys, user }: Setup,
+  table: string,
+  schema = 'public',
+): Promise<() => Promise<void>> {
   const url = new URL(keys.adminUrl)
   url.pathname = `/${user.account.database}`
   const client = new pg.Client({ connectionString: url.href })
   await client.connect()
-  await client.query(`begin; lock table public.${table} in access exclusive mode`)
+  await client.query(`begin; lock table ${schema}.${table} in access exclusive mode`)
   return () => client.end()
 }

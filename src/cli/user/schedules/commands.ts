@@ -1,7 +1,7 @@
 import type { NewSchedule, ScheduleDocument, ScheduleRunDocument } from '../../../contract/documents.ts'
 import { firstStatementOf } from '../../../contract/job-items.ts'
 import { UsageError } from '../../command-error.ts'
-import { textOf } from '../../option-values.ts'
+import { listOf, textOf } from '../../option-values.ts'
 import type { UserCall, UserCommand } from '../command.ts'
 import { durationOf } from '../jobs/job-options.ts'
 import { cutAtWord } from '../jobs/job-view.ts'
@@ -36,6 +36,12 @@ const create: UserCommand = {
       help: 'attempts of a job after a deadlock and the like, up to 10',
     },
     timeout: { type: 'string', value: 'TIME', help: 'limit for each statement, such as 90s, 10m or 2h' },
+    notify: {
+      type: 'string',
+      multiple: true,
+      value: 'URL',
+      help: 'address that is told of the end of its jobs, and when it is disabled; may be repeated',
+    },
     paused: { type: 'boolean', help: 'do not run it yet' },
   },
   details: [
@@ -56,6 +62,7 @@ const create: UserCommand = {
 function wantedOf({ args, values }: UserCall): NewSchedule {
   const [, cron, ...statements] = args
   const attempts = textOf(values, 'attempts')
+  const addresses = listOf(values, 'notify')
   return {
     cron: cron!,
     timezone: textOf(values, 'timezone'),
@@ -64,6 +71,7 @@ function wantedOf({ args, values }: UserCall): NewSchedule {
     catch_up: choiceOf(values, 'catch-up', ['none', 'last'] as const),
     timeout: durationOf(values, 'timeout'),
     ...(attempts !== undefined && { retry: { attempts: Number(attempts) } }),
+    ...(addresses.length > 0 && { notify: addresses.map((url) => ({ url })) }),
     enabled: !values.paused,
   }
 }
@@ -120,8 +128,9 @@ const show: UserCommand = {
     withService(call, async ({ client }) => {
       const document = await client.schedules.read(call.args[0]!)
       const lines = Object.entries(lineOf(document)).map(([name, value]) => `${name}  ${value}`)
-      const { disabled_reason: reason } = document
-      return { document, lines: reason ? [...lines, `disabled  ${reason}`] : lines }
+      const { disabled_reason: reason, notify = [] } = document
+      const told = notify.map(({ url }) => `notify  ${url}`)
+      return { document, lines: [...lines, ...told, ...(reason ? [`disabled  ${reason}`] : [])] }
     }),
 }
 

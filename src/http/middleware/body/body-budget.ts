@@ -48,8 +48,9 @@ async function holderOf({ directory }: Services, request: FastifyRequest): Promi
     if (identification.outcome !== 'known' || identification.principal.key.type === 'default') return stranger
     return { name: `user ${identification.principal.account.userId}`, isStranger: false }
   } catch (error) {
-    // The route itself reports an unknown account.
-    if (error instanceof AppError && error.kind === 'not-found') return stranger
+    // The route itself reports an unknown or suspended account.
+    if (error instanceof AppError && ['user-unknown', 'account-suspended'].includes(error.code))
+      return stranger
     throw error
   }
 }

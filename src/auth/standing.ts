@@ -1,0 +1,18 @@
+import { errors } from '../errors.ts'
+import type { Account, CallerKey, Holder } from './account.ts'
+import type { Standing } from './account-store.ts'
+
+/** Throws unless the caller may go on. */
+export function requireStanding({ key }: Holder, { isKnown, suspendedFor }: Standing): void {
+  if (!isKnown) throw errors.unauthorized()
+  if (suspendedFor !== null) throw accountSuspended(key, suspendedFor)
+}
+
+/** Throws if the account is suspended. */
+export function refuseSuspended({ suspension }: Account, key?: CallerKey): void {
+  if (suspension) throw accountSuspended(key, suspension.reason)
+}
+
+/** Strangers are not told why. */
+const accountSuspended = (key: CallerKey | undefined, reason: string) =>
+  errors.accountSuspended(key && key.type !== 'default' ? reason : undefined)
