@@ -216,6 +216,35 @@ test('what is wrong with notify of a schedule is told, and no schedule is made',
   assert.deepEqual((await ask(user, 'GET', 'schedules')).body.schedules, [])
 })
 
+test('a schedule keeps its addresses and can be paused where webhooks may no longer reach them', async (t) => {
+  const { user, createUser } = await setup(t, { config: { webhooks: ['hooks.example.org'] } })
+  const url = 'https://hooks.example.org/'
+  const made = await put(user, 'each', { notify: [{ url: 'https://hooks.example.org', secret }] })
+  const stranger = await createUser()
+  const elsewhere = [
+    await setup(t, { config: { webhooks: ['hooks.example.com'] } }),
+    // Without webhooks.
+    await setup(t),
+  ]
+  for (const house of elsewhere) {
+    const at = ({ username, ...rest }: TestUser) => ({
+      ...rest,
+      username,
+      base: `${house.url}/user/${username}`,
+    })
+    const paused = await put(at(user), 'each', { ...made, enabled: false })
+    assert.deepEqual([paused.enabled, paused.notify?.map((each) => each.url)], [false, [url]])
+    const notify = [{ url }]
+    for (const [method, path, owner, body] of [
+      ['PUT', 'schedules/other', user, { ...yearly, notify }],
+      ['PUT', 'schedules/each', stranger, { ...yearly, notify }],
+      ['PUT', 'schedules/each', user, { ...yearly, notify: [{ url: `${url}other` }] }],
+      ['POST', 'jobs', user, { query: 'select 1', notify }],
+    ] as const)
+      assert.equal((await ask(at(owner), method, path, body)).status, 400, `${method} ${path}`)
+  }
+})
+
 test('notify of a schedule is refused on a server without webhooks', async (t) => {
   const { user } = await setup(t)
   const url = 'https://hooks.example.org/'
