@@ -1,6 +1,8 @@
 import { orgRoles } from '../../contract/admin-names.ts'
+import { keyOrders, keyTypes } from '../../contract/key-names.ts'
 import { accountNameRule, maxReasonLength } from '../../contract/limits.ts'
-import { answered, knownExtras } from '../middleware/schemas.ts'
+import { userKey } from '../keys/full-schemas.ts'
+import { answered, knownExtras, paging } from '../middleware/schemas.ts'
 
 /** The schemas that validate the admin API, and that its OpenAPI description is made of. */
 
@@ -150,7 +152,7 @@ export const suspensionSchema = {
     additionalProperties: false,
     properties: {
       reason: { ...text, maxLength: maxReasonLength, description: 'Callers with a key of the user read it' },
-      client,
+      ...knownExtras,
     },
     examples: [{ reason: 'The invoice of May is open. Write to billing@example.org' }],
   },
@@ -163,6 +165,27 @@ export const resumptionSchema = {
   description: 'The user is served again, and its jobs go on.',
   params: params('username'),
   response: { 200: user },
+} as const
+
+export const userKeyListSchema = {
+  tags: ['admin'],
+  summary: 'List the keys of a user, without their tokens',
+  params: params('username'),
+  querystring: {
+    type: 'object',
+    properties: {
+      ...paging,
+      order: { type: 'string', enum: keyOrders, default: 'updated_at' },
+      order_direction: { ...paging.order_direction, default: 'asc' },
+      type: { type: 'string', description: `A comma list of ${keyTypes.join(', ')}` },
+    },
+  },
+  response: {
+    200: {
+      description: 'One page of the keys',
+      ...answered({ keys: { type: 'array', items: userKey }, total: { type: 'integer' } }),
+    },
+  },
 } as const
 
 const masterKey = {
@@ -187,7 +210,7 @@ export const newMasterKeySchema = {
   body: {
     type: 'object',
     additionalProperties: false,
-    properties: { all_keys: { type: 'boolean', default: false }, client },
+    properties: { all_keys: { type: 'boolean', default: false }, ...knownExtras },
   },
   response: {
     200: {
