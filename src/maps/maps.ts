@@ -21,7 +21,7 @@ import { readLayerSql, wholeWorld } from './layer-sql.ts'
 import { type MapConfig, type MapLayer, mapIdOf, withoutCredentials } from './map-config.ts'
 import { deleteExpiredMaps, findMap, saveMap } from './map-store.ts'
 import { type Members, textOfConfig } from './members.ts'
-import { NamedLayers, type ReaderOf } from './named/named-layers.ts'
+import { type FoundTemplates, NamedLayers, type ReadConfig, type ReaderOf } from './named/named-layers.ts'
 import { layerError, type PlannedLayer, planLayers, statsMs } from './plan-map.ts'
 
 type Parts = Readonly<{
@@ -52,6 +52,12 @@ export type KnownMap = Readonly<{
   aggregated: readonly boolean[]
   /** Of the template that it was made of; null: of none. */
   revision: string | null
+}>
+
+type OpenOptions = Readonly<{
+  revision?: string | null
+  tokens?: readonly string[]
+  templates?: FoundTemplates
 }>
 
 /** A map as a request reads it. */
@@ -96,9 +102,9 @@ export class Maps {
     textOfConfig(withoutCredentials(raw), most)
     const pinned = await this.#named.pin(account, withoutCredentials(raw))
     const text = JSON.stringify(pinned.raw)
-    const config = await this.#named.read(pinned)
+    const { config, characters } = await this.#named.read(pinned)
     const id = mapIdOf(text, revision)
-    const readerOf = await this.#readers(principal, { id, config }, null)
+    const readerOf = await this.#readers(principal, { id, config }, null, pinned.templates)
     const layers = await this.#plan(config, readerOf, gone)
     const aggregated = layers.map(({ isAggregated }) => isAggregated)
     await this.#sweep()
@@ -109,19 +115,23 @@ export class Maps {
       // Anyone can open a template.
       key.type === 'default' || revision !== null,
     )
-    this.#keep(account, { id, config, aggregated, revision }, text.length)
+    this.#keep(account, { id, config, aggregated, revision }, characters)
     const changedMs = Math.max(...layers.map((layer) => layer.changedMs))
     return { id, config, layers, changedMs, readerOf, tokens: pinned.tokens }
   }
 
-  /** The id that a config has as a map. */
-  async idOf(account: Account, raw: unknown, revision: string): Promise<string> {
-    const pinned = await this.#named.pin(account, withoutCredentials(raw))
-    return mapIdOf(JSON.stringify(pinned.raw), revision)
+  /** The id that a config has as a map, and the named maps in it. */
+  async identify(
+    account: Account,
+    raw: unknown,
+    revision: string,
+  ): Promise<Readonly<{ id: string; templates: FoundTemplates }>> {
+    const { raw: pinned, templates } = await this.#named.pinHeads(account, withoutCredentials(raw))
+    return { id: mapIdOf(JSON.stringify(pinned), revision), templates }
   }
 
   /** A config as it is now, with the layers of the named maps in it. */
-  async readConfig(account: Account, raw: unknown): Promise<MapConfig> {
+  async readConfig(account: Account, raw: unknown): Promise<ReadConfig> {
     return this.#named.read(await this.#named.pin(account, raw))
   }
 
@@ -153,25 +163,27 @@ export class Maps {
 
   /**
    * Throws if there is no such map, or no longer. `revision`: of the template that it was made of. `tokens`: for the named maps
-   * in one that was made of none.
+   * in one that was made of none. `templates`: the named maps in it, if this request has looked them up.
    */
   async open(
     principal: Principal,
     id: string,
-    { revision = null, tokens = [] }: Readonly<{ revision?: string | null; tokens?: readonly string[] }>,
+    { revision = null, tokens = [], templates }: OpenOptions,
   ): Promise<OpenedMap> {
     const map = await this.#find(principal.account, id)
     // Of a template: it runs as another key than the one that asks.
     if (map.revision !== revision) throw errors.mapUnknown(id.slice(0, 100))
-    return { ...map, readerOf: await this.#readers(principal, map, revision === null ? tokens : null) }
+    const opening = revision === null ? tokens : null
+    return { ...map, readerOf: await this.#readers(principal, map, opening, templates) }
   }
 
   async #readers(
     principal: Principal,
     { id, config }: Pick<KnownMap, 'id' | 'config'>,
     tokens: readonly string[] | null,
+    templates: FoundTemplates | undefined,
   ): Promise<ReaderOf> {
-    const readers = await this.#named.readers(principal, config, tokens)
+    const readers = await this.#named.readers(principal, config, tokens, templates)
     if (!readers) throw errors.mapUnknown(id)
     return readers
   }
@@ -182,11 +194,12 @@ export class Maps {
     if (known) return known
     const stored = /^[0-9a-f]{32}$/.test(id) ? await findMap(this.#databases.control, account, id) : undefined
     if (!stored) throw errors.mapUnknown(id.slice(0, 100))
-    const { config, aggregated, revision } = stored
-    const pinned = await this.#named.unpin(account, JSON.parse(config))
+    const { aggregated, revision } = stored
+    const pinned = await this.#named.unpin(account, JSON.parse(stored.config))
     if (!pinned) throw errors.mapUnknown(id)
-    const map = { id, config: await this.#named.read(pinned), aggregated, revision }
-    this.#keep(account, map, config.length)
+    const { config, characters } = await this.#named.read(pinned)
+    const map = { id, config, aggregated, revision }
+    this.#keep(account, map, characters)
     return map
   }
 
