@@ -21,6 +21,8 @@ export type MapTile = Readonly<{
   place: TilePlace
   maxFeatures: number
   maxBytes: number
+  /** What is left of them. */
+  leftBytes: number
   /** The versions that a look-up has just found, by the index of the layer. */
   known: Readonly<Record<number, string | null>>
 }>
@@ -51,7 +53,7 @@ async function drawOnce(session: Session, tile: MapTile): Promise<MadeTile | und
     const content = await contentOf(session, layer, tile)
     if (isShown(layer)) contents.push(content)
   }
-  const drawn = await draw(session, contents, layers, tile.maxBytes)
+  const drawn = await draw(session, contents, layers, tile)
   const versions: QueryVersion[] = []
   for (const { source, index } of tile.layers)
     versions.push(await versionInSnapshot(session, source.names, tile.known[index] ?? null))
@@ -63,11 +65,11 @@ async function draw(
   session: Session,
   contents: readonly TileContent[],
   layers: readonly TiledLayer[],
-  maxBytes: number,
+  { maxBytes, leftBytes: left }: MapTile,
 ): Promise<DrawnTile> {
   if (contents.length === 0) return { bytes: Buffer.alloc(0), truncated: [] }
   try {
-    return await finishTile(session, contents, maxBytes)
+    return await finishTile(session, contents, maxBytes, { left })
   } catch (error) {
     throw layers.length === 1 ? inLayer(layerError(error), layers[0]!) : layerError(error)
   }

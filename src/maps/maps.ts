@@ -10,7 +10,7 @@ import type { Secrets } from '../secrets.ts'
 import { type Bounds, boundsOf } from '../tiles/describe-layers.ts'
 import { lookUpVersion, type QueryVersion, versionOfAll } from '../tiles/query-version.ts'
 import type { TilePlace } from '../tiles/tile-sql.ts'
-import type { Tile, TileClient, Tiles } from '../tiles/tiles.ts'
+import type { Tile, TileClient, TilePart, Tiles } from '../tiles/tiles.ts'
 import { readFeature } from './attributes.ts'
 import { chooseLayer, chooseLayers, type TiledLayer } from './choose-layers.ts'
 import { columnsSql, findGeometry } from './columns.ts'
@@ -137,12 +137,14 @@ export class Maps {
 
   /** Layers that one key reads are planned in one turn. */
   async #plan(config: MapConfig, readerOf: ReaderOf, gone: AbortLike): Promise<readonly PlannedLayer[]> {
-    const deadline = performance.now() + statsMs
+    const statsDeadline = performance.now() + statsMs
+    const runs = runsOf(config.layers, readerOf)
+    const deadline = runs.length > 1 ? this.#tiles.deadline() : undefined
     const planned: PlannedLayer[] = []
-    for (const { reader, layers } of runsOf(config.layers, readerOf))
-      planned.push(
-        ...(await this.#tiles.run(reader, gone, (session) => planLayers(session, layers, deadline))),
-      )
+    for (const { reader, layers } of runs) {
+      const plan = (session: Session) => planLayers(session, layers, statsDeadline)
+      planned.push(...(await this.#tiles.run(reader, gone, plan, { deadline })))
+    }
     return planned
   }
 
@@ -211,46 +213,31 @@ export class Maps {
     const { minzoom, maxzoom } = map.config
     const { z } = request.place
     if (z < minzoom || z > maxzoom) throw errors.notFound('Tile: its zoom')
-    const runs = runsOf(chooseLayers(map.config, request.layers), map.readerOf)
-    if (runs.length === 1) return this.#tileOf(runs[0]!, map, request, client)
-    return this.#joined(runs, map, request, client)
+    const deadline = this.#tiles.deadline()
+    const parts: TilePart[] = []
+    for (const run of runsOf(chooseLayers(map.config, request.layers), map.readerOf))
+      parts.push(await this.#partOf(run, map, request, client.gone))
+    const [first] = parts
+    if (first && parts.length === 1) return this.#tiles.make(first.principal, first.source, client)
+    return this.#tiles.join(parts, deadline, client)
   }
 
-  /** One after the other, and no more bytes than one tile may have. */
-  async #joined(
-    runs: readonly Run<TiledLayer>[],
-    map: OpenedMap,
-    request: MapTileRequest,
-    client: TileClient,
-  ): Promise<Tile> {
-    const { tileMaxBytes } = this.#config
-    const whole: TileClient = { ...client, hasTag: () => false, encoding: null }
-    const parts: Tile[] = []
-    let left = tileMaxBytes
-    for (const run of runs) {
-      const part = await this.#tileOf(run, map, request, whole)
-      left -= part.bytes?.length ?? 0
-      if (left < 0) throw errors.tileTooLarge(tileMaxBytes)
-      parts.push(part)
-    }
-    return this.#tiles.join(parts, client)
-  }
-
-  async #tileOf(
+  /** The layers that one key reads. */
+  async #partOf(
     { reader, layers }: Run<TiledLayer>,
     map: KnownMap,
     { place, isAggregated }: MapTileRequest,
-    client: TileClient,
-  ): Promise<Tile> {
+    gone: AbortLike,
+  ): Promise<TilePart> {
     const { id, config } = map
     const aggregated = layers.filter(({ index }) => isAggregated && map.aggregated[index])
     const key = `map ${id} ${layers.map(({ index }) => index)} ${aggregated.map(({ index }) => index)}`
     const { tileMaxFeatures: maxFeatures, tileMaxBytes: maxBytes } = this.#config
-    const versions = await this.#lookUp(reader, map, layers, client.gone)
+    const versions = await this.#lookUp(reader, map, layers, gone)
     const known = Object.fromEntries(layers.map(({ index }, at) => [index, versions[at]!.version]))
     const tile = { config, layers, aggregated, place, maxFeatures, maxBytes, known }
-    const make = (session: Session) => drawMapTile(session, tile)
-    return this.#tiles.make(reader, { key, place, version: versionOfAll(versions), make }, client)
+    const make = (session: Session, leftBytes: number) => drawMapTile(session, { ...tile, leftBytes })
+    return { principal: reader, source: { key, place, version: versionOfAll(versions), make } }
   }
 
   /** The versions of the rows of the layers, as the caller's role sees them. */
@@ -327,7 +314,7 @@ function runsOf<L extends MapLayer>(layers: readonly L[], readerOf: ReaderOf): r
   for (const layer of layers) {
     const reader = readerOf(layer)
     const last = runs.at(-1)
-    if (last?.reader === reader) last.layers.push(layer)
+    if (last?.reader.key.id === reader.key.id) last.layers.push(layer)
     else runs.push({ reader, layers: [layer] })
   }
   return runs

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import type { LayergroupDocument, NamedMapTemplate } from '../../src/contract/documents.ts'
+import { keysClient } from '../support/keys/keys-client.ts'
 import { askForMap, askMapTile, mapOf, mapTile } from '../support/maps/map-api.ts'
 import { makeMap, writeMap } from '../support/maps/named-api.ts'
 import { type Setup, setup, type TestUser } from '../support/service/setup.ts'
-import { askMaps } from '../support/tiles/tile-api.ts'
+import { askMaps, lockTable } from '../support/tiles/tile-api.ts'
 
 const point = 'select 1 as cartodb_id, st_point(0, 0, 3857) as the_geom_webmercator'
 const whole = '/0/0/0.mvt'
@@ -156,4 +157,70 @@ test('a placeholder cannot make a layer one of type named', async (t) => {
   const opened = await askMaps(user, '/api/v1/map/named/outer', { body: { t: 'named' } })
   assert.deepEqual([opened.status, opened.body.errors], [400, refusal])
   assert.equal((await askMaps(user, '/api/v1/map/named/outer', { body: {} })).status, 200)
+})
+
+/** A named map that another key than the master key has made. */
+async function makeForeign(user: TestUser, template: NamedMapTemplate, tables: readonly string[] = []) {
+  const granted = tables.map((name) => ({ schema: 'public', name, permissions: ['select'] }))
+  const grants = [
+    { type: 'apis', apis: ['maps'] },
+    ...(granted.length > 0 ? [{ type: 'database', tables: granted }] : []),
+  ]
+  await makeMap(user, template, { token: (await keysClient(user).make('painter', grants)).token })
+}
+
+test('layers that several keys read have the time of one tile together', async (t) => {
+  const { user } = await setup(t, { config: { tileTimeoutMs: 3_000 } })
+  const sql = 'select pg_sleep(0.4), st_point(0, 0, 3857) as the_geom_webmercator'
+  await makeForeign(user, templateOf('slow', { layers: [layer('a', { sql })] }))
+  const layers = Array.from({ length: 10 }, (_, at) =>
+    at % 2 === 0 ? layer(`l${at}`, { sql }) : named('slow', { id: `l${at}` }),
+  )
+  const few = await mapOf(user, { layers: layers.slice(0, 2) })
+  assert.equal((await askMapTile(user, few.layergroupid, whole)).status, 200)
+  const { layergroupid } = await mapOf(user, { layers })
+  const { status, headers } = await askMapTile(user, layergroupid, whole)
+  assert.deepEqual([status, headers.get('carto-tile-error')], [429, 'timeout'])
+})
+
+const two = `create table secret as select 1 as cartodb_id, st_point(0, 0, 3857) as the_geom_webmercator;
+  create table own as select * from secret;
+  select CDB_CartodbfyTable('secret'); select CDB_CartodbfyTable('own')`
+
+test('a tile with named layers that the client has is 304 and reads no rows, even if it is cached no more', async (t) => {
+  const world = await setup(t, { config: { tileCacheBytes: 0, tileTimeoutMs: 3_000 } })
+  const { user } = world
+  await user.sql(two)
+  const inner = templateOf('inner', { layers: [layer('a', { sql: 'select * from secret' })] })
+  await makeForeign(user, inner, ['secret'])
+  const layers = [layer('own', { sql: 'select * from own' }), named('inner')]
+  const { layergroupid } = await mapOf(user, { layers })
+  const first = await askMapTile(user, layergroupid, whole)
+  assert.deepEqual(Object.keys(first.layers), ['own', 'a'])
+  const headers = { 'if-none-match': String(first.headers.get('etag')) }
+  const unlock = await lockTable(world, 'secret')
+  try {
+    assert.equal((await askMapTile(user, layergroupid, whole, { headers })).status, 304)
+  } finally {
+    await unlock()
+  }
+})
+
+test('tiles with named layers whose rows may differ each time take no room from those that are cached', async (t) => {
+  const world = await setup(t, { config: { tileCacheBytes: 100_000, tileTimeoutMs: 3_000 } })
+  const { user } = world
+  await user.sql(two)
+  const random = `select (select string_agg(md5(random()::text), '') from generate_series(1, 1000)) as x, st_point(0, 0, 3857) as the_geom_webmercator`
+  await makeForeign(user, templateOf('random', { layers: [layer('a', { sql: random })] }))
+  const cached = await mapOf(user, { layers: [layer('own', { sql: 'select * from own' })] })
+  const call = { headers: { 'accept-encoding': 'gzip' } }
+  await mapTile(user, cached, whole, call)
+  const mixed = await mapOf(user, { layers: [layer('b', { sql: random }), named('random')] })
+  for (let turn = 0; turn < 5; turn += 1) await mapTile(user, mixed, whole, call)
+  const unlock = await lockTable(world, 'own')
+  try {
+    assert.deepEqual(Object.keys((await mapTile(user, cached, whole, call)).layers), ['own'])
+  } finally {
+    await unlock()
+  }
 })
