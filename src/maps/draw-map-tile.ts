@@ -21,6 +21,8 @@ export type MapTile = Readonly<{
   place: TilePlace
   maxFeatures: number
   maxBytes: number
+  /** What is left of them. */
+  leftBytes: number
   /** The versions that a look-up has just found, by the index of the layer. */
   known: Readonly<Record<number, string | null>>
   plans: KnownPlans
@@ -114,7 +116,10 @@ async function drawPlanned(
     const statements = isOne ? [...first, tileSql(contents[0]!), ...asked] : first
     const answers = statements.length > 0 ? await sendAll(session, statements) : []
     const row = isOne ? (answers[first.length]!.rows[0] as TileRow) : undefined
-    const drawn = await finishTile(session, contents, tile.maxBytes, row)
+    const drawn = await finishTile(session, contents, tile.maxBytes, {
+      left: tile.leftBytes,
+      ...(row && { first: row }),
+    })
     const told = isOne
       ? answers.slice(first.length + 1)
       : asked.length > 0
