@@ -1,5 +1,6 @@
 import type { Account } from '../auth/account.ts'
 import { errors } from '../errors.ts'
+import { readForCaller } from './caller.ts'
 import { changeKey } from './change-key.ts'
 import { notAhead } from './create-key.ts'
 import { type WantedGrants, writes } from './grants.ts'
@@ -28,7 +29,7 @@ export async function updateKey(
     if (grants) await replaceGrants(context, account, role, grants)
   })
   if (grants) await (writes(grants) ? allowTemporaryTables : forbidTemporaryTables)(context, account, role)
-  return findKey(context, account, name)
+  return readForCaller(context, findKey(context, account, name))
 }
 
 const onlyRegular = 'Only a regular key can expire or change its grants'

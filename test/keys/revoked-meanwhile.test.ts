@@ -3,8 +3,8 @@ import { type TestContext, test } from 'node:test'
 import { newToken } from '../../src/auth/token.ts'
 import { findKeyByName, lockOwner, replaceToken } from '../../src/keys/key-store.ts'
 import { inTransaction } from '../../src/postgres/transaction.ts'
-import { grantsOf, keysClient } from '../support/keys/keys-client.ts'
-import { eventually, type Setup, setup } from '../support/service/setup.ts'
+import { grantsOf, keysClient, send } from '../support/keys/keys-client.ts'
+import { basic, eventually, type Setup, setup } from '../support/service/setup.ts'
 
 test('whoever waits to change keys while the token is replaced changes nothing', async (t) => {
   const { context, keys } = await warmSetup(t)
@@ -47,6 +47,24 @@ test('whoever reads keys while the token is replaced does not see the new one', 
     assert.ok(!JSON.stringify(body).includes(token))
     await restoreMaster(context)
   }
+})
+
+test('whoever changes a key while the token is replaced does not see the new one', async (t) => {
+  const { context } = await warmSetup(t)
+  const { user } = context
+  let answer: ReturnType<typeof send> | undefined
+  const token = await replaceMaster(context, async (lock) => {
+    await lock.changes()
+    answer = send(`${user.base}/api/v4/keys/Master`, {
+      method: 'PATCH',
+      headers: basic(user.username, user.masterToken),
+      body: { description: 'mine' },
+    })
+    await untilHeldUp(context, /account_changes/)
+  })
+  const { status, body } = await answer!
+  assert.equal(status, 401)
+  assert.ok(!JSON.stringify(body).includes(token))
 })
 
 test('what waits for a connection while its token is replaced or its key deleted does not run', async (t) => {
@@ -106,6 +124,7 @@ async function replaceMaster({ service, user }: Setup, meanwhile: (lock: Lock) =
     await meanwhile({
       user: () => lockOwner(tx, userId),
       keys: () => tx.query('lock table cartage.api_keys in access exclusive mode'),
+      changes: () => tx.query('alter sequence cartage.account_changes no cycle'),
     })
     const master = await findKeyByName(tx, secrets, userId, 'Master')
     await replaceToken(tx, secrets, master!.id, token)
@@ -113,7 +132,8 @@ async function replaceMaster({ service, user }: Setup, meanwhile: (lock: Lock) =
   return token
 }
 
-type Lock = Readonly<{ user: () => Promise<unknown>; keys: () => Promise<unknown> }>
+/** `changes`: a change that is committed waits for its number. */
+type Lock = Readonly<Record<'user' | 'keys' | 'changes', () => Promise<unknown>>>
 
 /** A service whose requests know the user already. */
 async function warmSetup(t: TestContext) {
