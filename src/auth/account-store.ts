@@ -82,16 +82,26 @@ export async function knownHashes(
   return new Set(rows.map(({ hash }) => hash.toString('hex')))
 }
 
-/** What a caller may count on now: its token, its organization role, and that its account is not suspended. */
-export type Standing = Readonly<{ isKnown: boolean; suspendedFor: string | null }>
+/**
+ * What a caller may count on now: its token, its organization role, and that its account is not suspended. `key`: as it is now;
+ * undefined if it was deleted.
+ */
+export type Standing = Readonly<{
+  isKnown: boolean
+  suspendedFor: string | null
+  key: CallerKey | undefined
+}>
 
 export async function standingOf(control: Queryable, caller: Holder): Promise<Standing> {
-  const { rows } = await control.query<Standing>(
-    `select ${stillKnown(1)} as "isKnown",
-       (select suspended_reason from cartage.users where id = $4) as "suspendedFor"`,
+  const askedAt = performance.now()
+  const { rows } = await control.query(
+    `select ${stillKnown(1)} as is_known, (select suspended_reason from cartage.users where id = $4) as suspended_for,
+       k.id, k.name, k.type, k.role_name, k.apis, k.has_table_metadata, k.token_hash, ${msLeft} as ms_left
+     from (values (true)) as always left join cartage.api_keys k on k.id = $1`,
     [...proofOf(caller), caller.account.userId],
   )
-  return rows[0]!
+  const { is_known: isKnown, suspended_for: suspendedFor, ...row } = rows[0]!
+  return { isKnown, suspendedFor, key: row.id === null ? undefined : readCallerKey(row, askedAt) }
 }
 
 /** True if the caller's token and organization role are unchanged and the account is active. Its parameters are `proofOf(caller)`, from number `first` on. */

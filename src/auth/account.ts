@@ -51,8 +51,8 @@ export type Principal = Holder &
   Readonly<{
     /** True if no account has changed since the lookup: no need to confirm. */
     isCurrent: () => boolean
-    /** To be called after a wait: throws unless the key and the account are still valid. */
-    confirm: () => Promise<void>
+    /** To be called after a wait: throws unless the key and the account are still valid, and the key still has `api`. */
+    confirm: (api?: Api) => Promise<void>
   }>
 
 /** The database session of a key: logged in as the key's own role. Returns the same object for the same holder. */

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import type { Pool } from 'pg'
+import type { Api } from '../contract/grants.ts'
 import { AppError, errors } from '../errors.ts'
 import type { Log } from '../log/log.ts'
 import type { ControlPool } from '../postgres/control/control-pool.ts'
@@ -7,10 +8,17 @@ import { isInDoubt } from '../postgres/control/group-commit.ts'
 import type { Queryable } from '../postgres/transaction.ts'
 import type { Secrets } from '../secrets.ts'
 import type { Account, CallerKey, Holder, Principal } from './account.ts'
-import { accountByName, holdersOfToken, keyByToken, type NamedAccount, standingOf } from './account-store.ts'
+import {
+  accountByName,
+  holdersOfToken,
+  keyByToken,
+  type NamedAccount,
+  type Standing,
+  standingOf,
+} from './account-store.ts'
 import { CacheLease, leaseMs } from './cache-lease.ts'
 import { KeyUses } from './key-uses.ts'
-import { requireStanding } from './standing.ts'
+import { requireStanding, requireStillApi } from './standing.ts'
 
 /** Loads what every process must know before a change is answered. */
 export type CatchUp = (control: Queryable) => Promise<void>
@@ -98,13 +106,26 @@ export class Directory {
     this.#uses.note(holder.key.id)
     const { validUntil } = holder.key
     const isCurrent = () => this.#lease.isValid && epoch === this.#epoch && performance.now() < validUntil
-    const confirm = async () => {
+    const confirm = async (api?: Api) => {
       if (isCurrent()) return
-      const question = `still ${holder.key.id} ${holder.account.orgRole} ${holder.key.tokenHash.toString('hex')}`
-      const { found } = await this.#once(question, () => this.#ask(() => standingOf(this.#control, holder)))
+      const { found } = await this.#standing(holder)
       requireStanding(holder, found)
+      if (api) requireStillApi(found, api)
     }
     return { account: holder.account, key: holder.key, isCurrent, confirm }
+  }
+
+  /** The same caller with the key as it is now, with another expiry perhaps. Throws if it may no longer use the API. */
+  async renew(holder: Holder, api: Api): Promise<Principal> {
+    const { found, epoch } = await this.#standing(holder)
+    requireStanding(holder, found)
+    requireStillApi(found, api)
+    return this.principal({ ...holder, key: found.key! }, epoch)
+  }
+
+  #standing(holder: Holder): Promise<{ found: Standing; epoch: number }> {
+    const question = `still ${holder.key.id} ${holder.account.orgRole} ${holder.key.tokenHash.toString('hex')}`
+    return this.#once(question, () => this.#ask(() => standingOf(this.#control, holder)))
   }
 
   /** The same for a user on its own path. Caches the caller for `recall`. */

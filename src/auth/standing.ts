@@ -1,3 +1,4 @@
+import type { Api } from '../contract/grants.ts'
 import { errors } from '../errors.ts'
 import type { Account, CallerKey, Holder } from './account.ts'
 import type { Standing } from './account-store.ts'
@@ -6,6 +7,11 @@ import type { Standing } from './account-store.ts'
 export function requireStanding({ key }: Holder, { isKnown, suspendedFor }: Standing): void {
   if (!isKnown) throw errors.unauthorized()
   if (suspendedFor !== null) throw accountSuspended(key, suspendedFor)
+}
+
+/** Throws if the key has lost the API since it was looked up. */
+export function requireStillApi({ key }: Standing, api: Api): void {
+  if (!key?.apis.includes(api)) throw errors.apiForbidden()
 }
 
 /** Throws if the account is suspended. */

@@ -56,6 +56,9 @@ export async function insertExport(
 /** Of a user. */
 export const mostExports = 1_000
 
+/** Of `cartage.api_keys k`: it has not expired, and has the SQL API. */
+const mayRead = `${isInTime} and (k.type <> 'regular' or 'sql' = any (k.apis))`
+
 /** The newest first. `keyId`: only those of this key. */
 export async function listExports(
   control: Control,
@@ -64,7 +67,7 @@ export async function listExports(
 ): Promise<readonly ExportRecord[]> {
   const { rows } = await control.query<ExportRecord>(
     `select e.id, e.query, e.format, e.filename, k.name as key, e.downloads, e.max_downloads, e.created_at, e.expires_at
-     from cartage.exports e join cartage.api_keys k on k.id = e.key_id and k.token_hash = e.key_hash and ${isInTime}
+     from cartage.exports e join cartage.api_keys k on k.id = e.key_id and k.token_hash = e.key_hash and ${mayRead}
      where e.user_id = $1 and ($2::integer is null or e.key_id = $2) and e.expires_at > clock_timestamp()
      order by e.created_at desc, e.id`,
     [userId, keyId ?? null],
@@ -99,7 +102,7 @@ export async function takeDownload(
        update cartage.exports set downloads = downloads + 1
        where user_id = $1 and id = $2 and secret_hash = $3 and expires_at > clock_timestamp()
          and (max_downloads is null or downloads < max_downloads)
-         and exists (select from cartage.api_keys k where k.id = key_id and k.token_hash = key_hash and ${isInTime})
+         and exists (select from cartage.api_keys k where k.id = key_id and k.token_hash = key_hash and ${mayRead})
        returning key_id, query, format, filename
      )
      select k.*, ${msLeft} as ms_left, taken.query as exported_query, taken.format as exported_format, taken.filename as exported_name

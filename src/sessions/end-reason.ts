@@ -18,7 +18,7 @@ export type EndReason =
 /** Why a caller who was refused loses its session; undefined if it was not refused. */
 export function refusalReason(error: unknown): 'key' | 'suspended' | undefined {
   if (!(error instanceof AppError)) return undefined
-  if (error.kind === 'unauthenticated') return 'key'
+  if (error.kind === 'unauthenticated' || error.code === 'api-forbidden') return 'key'
   return error.code === 'account-suspended' ? 'suspended' : undefined
 }
 
@@ -32,7 +32,7 @@ const texts: Record<Exclude<EndReason, 'closed'>, string> = {
   'idle-in-transaction': 'it was idle inside a transaction for too long',
   'long-transaction': 'without a key a transaction may not last so long',
   'too-long': 'it has reached the longest time of a session',
-  key: 'its key was deleted, has a new token, or has expired',
+  key: 'its key was deleted, has a new token, has expired, or may no longer use SQL',
   suspended: 'the account was suspended',
   database: 'the connection to the database was lost',
   guard: 'it was ended by the guard of the database host',

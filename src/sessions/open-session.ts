@@ -102,7 +102,7 @@ export class OpenSession {
     return transactionStates[this.#kept.transactionStatus]
   }
 
-  /** The same caller, confirmed anew. */
+  /** The same caller with its key as it is now. */
   renew(principal: Principal): void {
     this.#principal = principal
   }
@@ -256,7 +256,7 @@ export class OpenSession {
   async #loseConnection(): Promise<void> {
     const { endReason } = this.#kept
     if (endReason) return this.lose('guard', endReason.message)
-    const reason = await this.#principal.confirm().then(() => undefined, refusalReason)
+    const reason = await this.#principal.confirm('sql').then(() => undefined, refusalReason)
     this.lose(reason ?? 'database')
   }
 

@@ -97,11 +97,8 @@ export class Sessions {
   }
 
   async #confirm(session: OpenSession): Promise<void> {
-    const { directory } = this.#options
-    const { epoch } = directory
     try {
-      await session.principal.confirm()
-      session.renew(directory.principal(session.principal, epoch))
+      session.renew(await this.#options.directory.renew(session.principal, 'sql'))
     } catch (error) {
       // If the control database cannot be asked, the next round or the next statement asks again.
       const reason = refusalReason(error)

@@ -74,8 +74,8 @@ export class KeptSession {
   }
 
   async #open(principal: Principal, gone: AbortLike): Promise<Session> {
+    await principal.confirm('sql')
     if (this.#session) {
-      await principal.confirm()
       if (!this.#session.isAlive) throw errors.databaseUnavailable()
       return this.#session
     }

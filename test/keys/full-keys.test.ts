@@ -8,7 +8,10 @@ import { startService } from '../../src/service/service.ts'
 import { cartage, connection, installation } from '../support/http/call.ts'
 import { openSession } from '../support/http/session-socket.ts'
 import { grantsOf, keysClient, send } from '../support/keys/keys-client.ts'
+import { askMapTile, mapOf } from '../support/maps/map-api.ts'
+import { makeMap, places, templateOf } from '../support/maps/named-api.ts'
 import { basic, eventually, setup, type TestUser } from '../support/service/setup.ts'
+import { askMaps } from '../support/tiles/tile-api.ts'
 
 type Refused = Readonly<{ error: string[]; code: string }>
 
@@ -166,10 +169,7 @@ test('an expired key is refused as a deleted one within a second, in every proce
     return Date.now()
   })
   assert.ok(refusedAt > expiresAt - 100 && refusedAt < expiresAt + 1_000, String(refusedAt - expiresAt))
-  assert.match(
-    (await session.until('lost')).error[0]!,
-    /its key was deleted, has a new token, or has expired/,
-  )
+  assert.match((await session.until('lost')).error[0]!, /its key was deleted, has a new token, has expired/)
   assert.equal((await fetch(link)).status, 404)
   assert.deepEqual(await statuses(user.masterToken, 'select 1'), [200, 200])
   await keys.change('k', { expires_at: null })
@@ -186,6 +186,66 @@ test('an earlier expiry holds in every process once it is answered', async (t) =
   await keys.change('k', { expires_at: new Date(expiresAt).toISOString() })
   await eventually(async () => assert.deepEqual(await statuses(token, 'select 1'), [401, 401]))
   assert.ok(Date.now() < expiresAt + 1_000)
+})
+
+test('an open session keeps to the expiry that its key has now', async (t) => {
+  const { user } = await setup(t)
+  const keys = fullKeys(user)
+  const opened = async (name: string, expires_at: string | null) => {
+    const { token } = await keys.make({ name, grants: grantsOf(), expires_at })
+    const session = await openSession(t, user, { token })
+    await session.run('select 1')
+    return session
+  }
+  const extendedFrom = Date.now() + 3_000
+  const extended = await opened('extended', new Date(extendedFrom).toISOString())
+  const shortened = await opened('shortened', null)
+  await keys.change('extended', { expires_at: null })
+  const expiresAt = Date.now() + 2_500
+  await keys.change('shortened', { expires_at: new Date(expiresAt).toISOString() })
+  // It is renewed each second, so this one is renewed before the key expires.
+  assert.match((await shortened.until('lost')).error[0]!, /has expired/)
+  const lostAt = Date.now()
+  assert.ok(lostAt > expiresAt - 100 && lostAt < expiresAt + 2_000, String(lostAt - expiresAt))
+  await eventually(() => assert.ok(Date.now() > extendedFrom + 100))
+  assert.deepEqual((await extended.run('select 1 as n')).rows, [{ n: 1 }])
+})
+
+test('an API that is taken from a key ends its sessions, links and named maps until it is given back', async (t) => {
+  const { user } = await setup(t)
+  await user.sql(places)
+  const keys = fullKeys(user)
+  const apis = (...apis: string[]) => [{ type: 'apis', apis }, grantsOf({ places: ['select'] })[1]]
+  const { token } = await keys.make({ name: 'k', grants: apis('sql', 'maps') })
+  const session = await openSession(t, user, { token })
+  await session.run('select 1')
+  const made = await send(`${user.base}/api/v4/exports`, {
+    method: 'POST',
+    headers: basic(user.username, token),
+    body: { q: 'select 1 as n' },
+  })
+  await makeMap(user, templateOf('shown', undefined), { token })
+  const named = { layers: [{ type: 'named', options: { name: 'shown' } }] }
+  const around = await mapOf(user, named, { token: '' })
+  const opened = await askMaps(user, '/api/v1/map/named/shown', { token: '', body: {} })
+  const statuses = async () => {
+    const answers = [
+      await fetch(String(made.body.url)),
+      await askMaps(user, '/api/v1/map/named/shown', { token: '', body: {} }),
+      await askMapTile(user, String(opened.body.layergroupid), '/0/0/0.mvt', { token: '' }),
+      await askMapTile(user, around.layergroupid, '/0/0/0.mvt', { token: '' }),
+    ]
+    return answers.map(({ status }) => status)
+  }
+  assert.deepEqual(await statuses(), [200, 200, 200, 200])
+  await keys.change('k', { grants: apis('sql') })
+  assert.deepEqual(await statuses(), [200, 403, 403, 403])
+  assert.deepEqual((await session.run('select 1 as n')).rows, [{ n: 1 }])
+  await keys.change('k', { grants: apis('maps') })
+  assert.deepEqual(await statuses(), [404, 200, 200, 200])
+  assert.match((await session.until('lost')).error[0]!, /may no longer use SQL/)
+  await keys.change('k', { grants: apis('sql', 'maps') })
+  assert.deepEqual(await statuses(), [200, 200, 200, 200])
 })
 
 test('the last use of a key is told within seconds, and stored at most once in five minutes', async (t) => {

@@ -117,6 +117,7 @@ export class NamedLayers {
       names.map((name) => {
         const template = byName.get(name)!
         if (tokens) openingToken(this.#validTokens(template), tokens)
+        if (!template.key.apis.includes('maps')) throw errors.apiForbidden('Forbidden')
         return [name, this.#parts.directory.principal({ account, key: template.key }, epoch)]
       }),
     )

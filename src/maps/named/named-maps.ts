@@ -208,6 +208,7 @@ export class NamedMaps {
     const valid = this.#tokensOf(stored)
     const token = valid ? matchingToken(valid, tokens) : undefined
     if (valid && token === undefined) throw errors.templateForbidden()
+    if (!stored.key.apis.includes('maps')) throw errors.apiForbidden('Forbidden')
     const principal = this.#parts.directory.principal({ account, key: stored.key }, epoch)
     return { stored, document: this.#documentOf(stored), principal, token }
   }
