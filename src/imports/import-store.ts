@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import type { Account } from '../auth/account.ts'
-import { readAccount, selectAccounts } from '../auth/account-store.ts'
+import { isInTime, readAccount, selectAccounts } from '../auth/account-store.ts'
 import type { ClaimedJob } from '../jobs/claim-store.ts'
 import type { Queryable } from '../postgres/transaction.ts'
 import type { ImportPhase, ImportProgress, ImportRecord, ImportResult } from './import-record.ts'
@@ -101,7 +101,7 @@ export async function unfinishedImports(control: Control, ids: readonly string[]
   return new Set(rows.map(({ id }) => id))
 }
 
-/** The role that runs an import, and its account. Undefined: its key was deleted. */
+/** The role that runs an import, and its account. Undefined: its key was deleted or has expired. */
 export async function importRole(
   control: Control,
   { userId }: Pick<ClaimedJob, 'userId'>,
@@ -110,7 +110,7 @@ export async function importRole(
   const [accounts, keys] = await Promise.all([
     control.query(`${selectAccounts} where u.id = $1 and u.state = 'active'`, [userId]),
     control.query<{ role_name: string }>(
-      'select role_name from cartage.api_keys where user_id = $1 and id = $2',
+      `select role_name from cartage.api_keys k where user_id = $1 and id = $2 and ${isInTime}`,
       [userId, keyId],
     ),
   ])

@@ -43,7 +43,7 @@ export async function runImport(context: WorkContext, run: JobRun): Promise<Inte
   const { job, claimed } = run
   const record = await findImport(databases.control, claimed, job.id)
   const owner = record && (await importRole(databases.control, claimed, record.keyId))
-  if (!record || !owner) return abandonJob(run, 'The key that made the import was deleted')
+  if (!record || !owner) return abandonJob(run, 'The key that made the import was deleted or has expired')
   if (record.spool !== null && !(await isHere(context, record, job.id))) return waitForFile(context, run)
   if (!(await imports.slots.take(interrupted))) return release(context, run)
   const work = new ImportWork(context, run, record, owner)

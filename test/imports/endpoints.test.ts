@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setupImports } from '../support/imports/import-api.ts'
-import { eventually, type TestUser } from '../support/service/setup.ts'
+import { send } from '../support/keys/keys-client.ts'
+import { basic, eventually, type TestUser } from '../support/service/setup.ts'
 
 const csv = 'a,b\n1,x\n2,y\n'
 
@@ -153,6 +154,37 @@ test('who may import: the master key, and keys with sql that may create tables',
   assert.equal((await at(maker)).status, 200)
   assert.equal((await at(reader)).status, 404)
   assert.equal((await fetch(`${other.base}/api/v1/imports/${id}?api_key=${other.masterToken}`)).status, 404)
+  await nothingLeft()
+})
+
+test('an import whose key has expired when its turn comes is not run', async (t) => {
+  const { user, wait, nothingLeft } = await setupImports(t)
+  const headers = basic(user.username, user.masterToken)
+  const grants = [
+    { type: 'apis', apis: ['sql'] },
+    { type: 'database', schemas: [{ name: user.account.schema, permissions: ['create'] }] },
+  ]
+  const token = await createKey(user, 'maker', grants)
+  const imports = `${user.base}/api/v1/imports`
+  // A user's imports run one after the other.
+  const body = { sql: 'select pg_sleep(600)::text as a', table_name: 'endless' }
+  const { body: first } = await send(imports, { method: 'POST', headers, body })
+  const posted = await fetch(`${imports}?filename=late.csv&api_key=${token}`, {
+    method: 'POST',
+    body: csv,
+  })
+  assert.equal(posted.status, 200)
+  const { item_queue_id: id } = (await posted.json()) as { item_queue_id: string }
+  const expires_at = new Date(Date.now() + 1_000).toISOString()
+  await send(`${user.base}/api/v4/keys/maker`, { method: 'PATCH', headers, body: { expires_at } })
+  await eventually(async () =>
+    assert.equal((await fetch(`${user.base}/api/v2/sql?q=select+1&api_key=${token}`)).status, 401),
+  )
+  await send(`${imports}/${first.item_queue_id}`, { method: 'DELETE', headers })
+  const { state, get_error_text } = await wait(id)
+  assert.equal(state, 'failure')
+  assert.match(JSON.stringify(get_error_text), /was deleted or has expired/)
+  assert.equal((await user.sql(`select to_regclass('late') as made`)).rows[0].made, null)
   await nothingLeft()
 })
 
