@@ -132,6 +132,7 @@ test('a change that is refused changes nothing', async (t) => {
     [{ description: 7 }, /description must be a text/],
     [{ name: 'other' }, /name cannot be changed/],
     [{ token: 'mine' }, /token cannot be changed/],
+    [{}, /at least one of grants, description and expires_at/],
   ] as const) {
     const { error, code } = await keys.refusal('PATCH', '/k', body)
     assert.equal(code, 'key-invalid')

@@ -73,12 +73,19 @@ test('tokens of a member that an owner or admin reads are recorded, the own ones
   await client.keys.create({ name: 'k', grants: [{ type: 'apis', apis: ['sql'] }] })
   client.close()
   await read(`?target_user=${owner.username}`)
+  const answer = await fetch(`${admin.base}/api/v4/keys/k?target_user=${owner.username}`, {
+    method: 'PATCH',
+    headers: { ...basic(admin.username, admin.masterToken), 'content-type': 'application/json' },
+    body: JSON.stringify({ description: 'seen' }),
+  })
+  assert.equal(answer.status, 200, await answer.text())
   const shown = async (username: string) =>
     (await auditOf(bundle, username)).filter(({ action }) => action === 'key.shown')
   const records = await shown(owner.username)
   assert.deepEqual(
     records.map(({ actor, subject, details }) => [actor, subject, details]),
     [
+      [admin.username, 'k', {}],
       [admin.username, null, { count: 2, names: ['Master', 'k'] }],
       [admin.username, 'Master', {}],
       [admin.username, 'Master', {}],

@@ -52,6 +52,7 @@ export async function fullKeysRoutes(app: FastifyInstance, services: Services): 
     const changes = readKeyChanges(request.body)
     const name = readKeyName(request)
     const key = await keysMutex(account.userId, () => updateKey(context, account, name, changes))
+    await recordShownKeys(context, account, [key])
     return fullKeyDocument(key, account.username)
   })
 }

@@ -38,13 +38,16 @@ export function readKeyChanges(body: unknown): KeyChanges {
   if (unknown !== undefined)
     throw errors.keyInvalid([`${unknown} cannot be changed; known: grants, description, expires_at`])
   const { grants } = changes
+  if (given.every((name) => changes[name] === undefined)) throw errors.keyInvalid([nothingGiven])
   if (grants === undefined) return readColumns(changes)
   const faults = faultsOfGrants(grants)
   if (faults.length > 0) throw errors.keyInvalid(faults)
   return { ...readColumns(changes), grants: readGrants(grants as readonly Section[]) }
 }
 
-const changeable = ['grants', 'description', 'expires_at', ...Object.keys(knownExtras)]
+const given = ['grants', 'description', 'expires_at']
+const changeable = [...given, ...Object.keys(knownExtras)]
+const nothingGiven = 'Give at least one of grants, description and expires_at'
 
 function readColumns({ description, expires_at }: Parameters): Omit<KeyChanges, 'grants'> {
   const faults = [
