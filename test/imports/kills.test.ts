@@ -150,11 +150,11 @@ async function keepImporting(
     const kind = random.isLucky(0.7) ? slowFile() : random.pick(kinds)
     const id = await api.post(user, kind)
     if (id === undefined) await sleep(200)
-    else sent.push({ user, id, rows: kind.rows, ...('name' in kind && { name: kind.name }) })
+    else sent.push({ user, id, rows: kind.rows, ...(kind.name !== undefined && { name: kind.name }) })
   }
 }
 
-type SentFile = Readonly<{ query: string; content: Buffer; rows: number }>
+type SentFile = Readonly<{ query: string; content: Buffer; rows: number; name?: string }>
 
 function files(): readonly SentFile[] {
   const lines = Array.from({ length: 100 }, (_, at) => `${at},${at % 90},text of row ${at}`)
@@ -165,7 +165,7 @@ function files(): readonly SentFile[] {
   ]
 }
 
-function slowFile(): SentFile & Readonly<{ name: string }> {
+function slowFile(): SentFile {
   const name = randomUUID()
   const content = Buffer.from(`name,n\n${Array.from({ length: 50 }, (_, n) => `${name},${n}`).join('\n')}\n`)
   return { query: 'filename=slow.csv&collision_strategy=append', content, rows: 50, name }
