@@ -154,6 +154,7 @@ async function keepImporting(
   }
 }
 
+/** `name`: of its rows in the table that it is added to. */
 type SentFile = Readonly<{ query: string; content: Buffer; rows: number; name?: string }>
 
 function files(): readonly SentFile[] {
