@@ -1,6 +1,7 @@
 import { Aftermath } from './aftermath.ts'
 import { type AttackCounts, areGentle, attack, type Kinds } from './attacks/attack.ts'
 import type { EngineOptions } from './engine.ts'
+import { Imports } from './imports.ts'
 import { Load } from './load.ts'
 import { type Outage, Outages } from './outages.ts'
 import { Phases } from './phases.ts'
@@ -55,6 +56,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   const outages = new Outages()
   const load = new Load(stage, seededRandom(seed), options.clients, () => outages.note('job'))
   const writes = new Writes(stage, seededRandom(seed + 3), writingClients, () => outages.note('write'))
+  const imports = new Imports(stage, seededRandom(seed + 4), importClients)
   const revocations = new Revocations(stage, seededRandom(seed + 2), keyClients)
   const schedules = new Schedules(stage)
   const recovery = new RecoveryTimes(stage)
@@ -72,18 +74,21 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
     )
     await phases.run('stop the schedules', 60_000, () => schedules.stop())
     await phases.run('let the last jobs end', patienceMs + 60_000, () => load.finish(patienceMs))
+    await phases.run('let the last imports end', patienceMs + 60_000, () => imports.finish(patienceMs))
     await phases.run('revoke the last tokens', 120_000, () => revocations.finish())
     await phases.run('end the last copies', 120_000, () => writes.finish())
     await phases.run('see the last takeovers', 60_000, () => recovery.settle())
     await phases.run('be told of the last jobs', toldMs + 30_000, () => stage.told.settle(stage, toldMs))
     // Whoever does not answer any more has been noticed by now, and what is asked below must be answered.
     for (const { process } of stage.servers) process.signal('SIGKILL')
+    await phases.run('see the last files removed', sweptMs + 30_000, () => imports.untilSwept(sweptMs))
     const how = { wasGentle: areGentle(options.kinds), jobsPerUser: options.jobsPerUser }
     let progress = ''
     const findings = await phases.run(
       'verify',
       600_000 + load.jobs.length * longestReadMs,
-      () => verify(stage, { load, revocations, writes, schedules }, how, (words) => (progress = words)),
+      () =>
+        verify(stage, { load, imports, revocations, writes, schedules }, how, (words) => (progress = words)),
       () => progress,
     )
     return {
@@ -96,9 +101,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
     }
   } finally {
     await phases.run('clear the stage', 120_000, async () => {
-      load.giveUp()
-      revocations.giveUp()
-      writes.giveUp()
+      for (const clients of [load, imports, revocations, writes]) clients.giveUp()
       await stage.close()
     })
   }
@@ -106,9 +109,12 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
 
 const keyClients = 3
 const writingClients = 4
+const importClients = 3
 /** After the last attack every job must come to its end within this time. */
 const patienceMs = 60_000
 /** A message that was cut or refused waits before it is sent again. */
 const toldMs = 180_000
+/** Files that a killed process left are a minute old when a sweep removes them, and sweeps come every minute. */
+const sweptMs = 180_000
 /** Of one job, on a busy machine. */
 const longestReadMs = 100

@@ -40,10 +40,17 @@ async function entriesIn(url: string, database: string): Promise<string[]> {
   const { rows } = await runSql(
     url,
     database,
-    'select entry from (table public.ledger union all table public.slow_ledger) entries order by at',
+    `select entry from (
+       table public.ledger union all table public.slow_ledger
+       union all select ${madeTable}, null from pg_class
+         where relnamespace = 'public'::regnamespace and relkind in ('r', 'S') and relname not in ('ledger', 'slow_ledger')
+     ) entries order by at`,
   )
   return rows.map(({ entry }) => entry)
 }
+
+/** A table that an import has made counts as its first entry. Its sequence, and any other table, has an entry of its own. */
+const madeTable = `case when relkind = 'r' then relname || '/0' else replace(relname, '_cartodb_id_seq', '/sequence') end`
 
 type Step = Readonly<{ status?: string; endedAt?: string; fallbackStatus?: string }>
 

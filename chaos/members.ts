@@ -24,6 +24,8 @@ export type Installation = Readonly<{
   jobsPerUser: number
   /** What they may tell of the end of jobs. */
   webhooks: string
+  /** Where files of imports are. */
+  spool: string
   /** Hears what the processes say to the first host. */
   listen: Listener
 }>
@@ -52,7 +54,7 @@ export async function startServer(installation: Installation, role: Role): Promi
 }
 
 function environmentOf(
-  { namespace, secret, jobsPerUser, webhooks }: Installation,
+  { namespace, secret, jobsPerUser, webhooks, spool }: Installation,
   adminUrl: string,
   port: number,
 ): NodeJS.ProcessEnv {
@@ -66,6 +68,7 @@ function environmentOf(
     CARTAGE_JOB_QUEUE_LIMIT: '100000',
     CARTAGE_JOBS_PER_USER: String(jobsPerUser),
     CARTAGE_WEBHOOKS: webhooks,
+    CARTAGE_IMPORT_DIR: spool,
     CARTAGE_SHUTDOWN_GRACE_MS: '200',
   }
 }

@@ -1,4 +1,4 @@
-import { chmod, mkdtemp, rm } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type pg from 'pg'
@@ -31,6 +31,8 @@ export type Stage = Engine &
     workers: readonly Member[]
     sent: SentStatements
     told: Told
+    /** The directory for files of imports, which all processes share. */
+    spool: string
     /** The administrator, in the control database. Fails while its server is down. */
     admin: (text: string, values?: unknown[]) => Promise<pg.QueryResult>
     /** What the operator does with `cartage host add`. */
@@ -41,6 +43,10 @@ export type Stage = Engine &
 export async function setStage(options: StageOptions): Promise<Stage> {
   const folder = await mkdtemp(join(tmpdir(), 'cartage-chaos-'))
   await chmod(folder, 0o711)
+  const spool = join(folder, 'imports')
+  await mkdir(spool)
+  // Processes of the service give up root.
+  await chmod(spool, 0o777)
   const closers = [() => rm(folder, { recursive: true, force: true })]
   const close = () => closeAll(closers.toReversed())
   try {
@@ -50,7 +56,7 @@ export async function setStage(options: StageOptions): Promise<Stage> {
     const engine = await startEngine(options, folder, sent.note, closers)
     const { control } = engine
     const { jobsPerUser } = options
-    const common = { namespace, secret, jobsPerUser, webhooks: told.host }
+    const common = { namespace, secret, jobsPerUser, webhooks: told.host, spool }
     const installation = { ...common, control, listen: sent.note }
     const users = await makeUsers(engine, options.users)
     for (const { account } of users) {
@@ -71,6 +77,7 @@ export async function setStage(options: StageOptions): Promise<Stage> {
       workers,
       sent,
       told,
+      spool,
       admin: (text, values) => runSql(control.url, namespace, text, values),
       tellAddress: ({ name, url }) =>
         asOperator(control.url, async (installation) => void (await addHost(installation, name, url))),

@@ -27,8 +27,13 @@ export class Told {
     const server = createServer(async (request, response) => {
       const isRefused = ++count % refusedOf === 0
       const isCut = count % refusedOf === 1
-      const { type, data } = JSON.parse(await textOf(request)) as { type: string; data: { job_id: string } }
-      if (!isRefused) ends.set(data.job_id, (ends.get(data.job_id) ?? new Set()).add(type))
+      const { type, data } = JSON.parse(await textOf(request)) as {
+        type: string
+        data: { job_id?: string; id?: string }
+      }
+      // Of a job or an import.
+      const id = data.job_id ?? data.id!
+      if (!isRefused) ends.set(id, (ends.get(id) ?? new Set()).add(type))
       if (isCut) request.socket.destroy()
       else response.writeHead(isRefused ? 500 : 204).end()
     })
@@ -40,11 +45,11 @@ export class Told {
     return new Told(`127.0.0.1:${(server.address() as AddressInfo).port}`, ends, close)
   }
 
-  /** Each account tells of all its jobs. */
+  /** Each account tells of all its jobs and imports. */
   webhookOf(userId: number): Readonly<{ text: string; values: unknown[] }> {
     return {
       text: `insert into cartage.webhooks (user_id, url, events, include_sql)
-        values ($1, $2, '{job.done,job.failed,job.cancelled,job.unknown}', false)`,
+        values ($1, $2, '{job.done,job.failed,job.cancelled,job.unknown,import.complete,import.failure}', false)`,
       values: [userId, `http://${this.host}/`],
     }
   }
@@ -62,7 +67,9 @@ export class Told {
   async judge({ admin }: Stage): Promise<Readonly<{ told: number; problems: readonly string[] }>> {
     const { rows } = await insist(() =>
       admin(
-        `select j.id, 'job.' || j.status as end, array_agg(d.type || ' ' || d.status) filter (where d.id is not null) as messages
+        `select j.id,
+           case when not j.is_import then 'job.' || j.status when j.status = 'done' then 'import.complete' else 'import.failure' end as end,
+           array_agg(d.type || ' ' || d.status) filter (where d.id is not null) as messages
          from cartage.jobs j left join cartage.webhook_deliveries d on d.user_id = j.user_id and d.subject = j.id
          where j.finished_at is not null group by j.user_id, j.id`,
       ),

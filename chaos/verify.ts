@@ -1,3 +1,4 @@
+import type { ImportCounts, Imports } from './imports.ts'
 import { insist } from './insist.ts'
 import { type Evidence, type Judgement, judgeJob } from './judge-job.ts'
 import { keyOf, readLedgers, recordedEntries } from './ledger.ts'
@@ -8,7 +9,13 @@ import type { Schedules } from './schedules.ts'
 import type { Stage } from './stage.ts'
 import type { Writes } from './writes.ts'
 
-type Clients = Readonly<{ load: Load; revocations: Revocations; writes: Writes; schedules: Schedules }>
+type Clients = Readonly<{
+  load: Load
+  imports: Imports
+  revocations: Revocations
+  writes: Writes
+  schedules: Schedules
+}>
 
 type Totals = Omit<Judgement, 'problems'>
 
@@ -24,6 +31,7 @@ export type Findings = Totals &
     refused: number
     accepted: number
     writes: Writes['counts']
+    imports: ImportCounts
     dueTimes: number
     /** Jobs of whose end the receiver of webhooks was told. */
     told: number
@@ -33,7 +41,7 @@ export type Findings = Totals &
 /** Holds the jobs, the ledger and the counters against each other. */
 export async function verify(
   stage: Stage,
-  { load, revocations, writes, schedules }: Clients,
+  { load, imports, revocations, writes, schedules }: Clients,
   { wasGentle, jobsPerUser }: Readonly<{ wasGentle: boolean; jobsPerUser: number }>,
   tell: (words: string) => void,
 ): Promise<Findings> {
@@ -48,6 +56,8 @@ export async function verify(
     wasGentle,
   }
   const { totals, byStatus, problems } = await judgeJobs(load, evidence, tell)
+  tell('the imports are judged')
+  const imported = await imports.judge(evidence)
   const scheduled = await schedules.judge()
   const lostTails = stage.hosts?.second.lostTails ?? []
   const webhooks = await stage.told.judge(stage)
@@ -62,6 +72,7 @@ export async function verify(
     refused: revocations.refused,
     accepted: revocations.accepted.size,
     writes: writes.counts,
+    imports: imported.counts,
     dueTimes: scheduled.dueTimes,
     told: webhooks.told,
     violations: [
@@ -70,11 +81,13 @@ export async function verify(
       ...revocations.accepted.values(),
       ...revocations.surprises,
       ...writes.surprises,
+      ...imports.surprises,
+      ...imported.problems,
       ...problems,
       ...scheduled.problems,
       ...writes.judge({ ...evidence, isLostByReplication: (entry) => isInLostTail(lostTails, entry) }),
       ...unknownEntries(
-        [...load.jobs, ...load.surprises].map(({ plan }) => plan.key).concat(writes.keys),
+        [...load.jobs, ...load.surprises].map(({ plan }) => plan.key).concat(writes.keys, imports.keys),
         timesApplied.keys(),
       ),
       ...(jobsPerUser === 1 ? await overtakings(stage, ledgers) : []),
@@ -149,7 +162,9 @@ function unknownEntries(known: readonly string[], entries: Iterable<string>): st
 /** One after the other, the jobs of a user run oldest first. (What was given up may have run on beside the next.) */
 async function overtakings(stage: Stage, ledgers: readonly (readonly string[])[]): Promise<string[]> {
   const { rows } = await insist(() =>
-    stage.admin(`select idempotency_key as key, position::integer from cartage.jobs where status = 'done'`),
+    stage.admin(
+      `select idempotency_key as key, position::integer from cartage.jobs where status = 'done' and not is_import`,
+    ),
   )
   const positions = new Map(rows.map(({ key, position }) => [key as string, position as number]))
   return ledgers.flatMap((entries) => {
@@ -173,7 +188,7 @@ function crashes({ servers, workers }: Stage): string[] {
 async function strayRows(stage: Stage, jobs: number): Promise<string[]> {
   const { rows } = await insist(() =>
     stage.admin(
-      `select (select count(*) from cartage.jobs where definition ->> 'schedule' is null)::integer as jobs,
+      `select (select count(*) from cartage.jobs where definition ->> 'schedule' is null and not is_import)::integer as jobs,
               (select count(*) from cartage.jobs where finished_at is null)::integer as unfinished,
               (select coalesce(sum(pending + running + delayed), 0) from cartage.job_queues)::integer as queued`,
     ),

@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks'
+import { hasCode } from '../../src/client/cartage-error.ts'
 import { session } from '../api/session.ts'
 import { hrefOf, navigate, pathTo } from '../parts/browser/route.ts'
 import { useCommands } from '../parts/commands.ts'
@@ -23,19 +24,23 @@ export function MapList() {
           </a>
         </div>
         <p class="muted">Maps that people without an account can open. Each runs as the key that made it.</p>
-        <Load from={maps}>
-          {(names) =>
-            names.length === 0 ? (
-              <Empty>
-                <span>
-                  No maps yet. <a href={hrefOf('/maps/new')}>Make one</a> from a table or a query.
-                </span>
-              </Empty>
-            ) : (
-              <FoundMaps names={names.filter((name) => name.includes(filter.trim()))} />
-            )
-          }
-        </Load>
+        {hasCode(maps.error, 'api-forbidden') ? (
+          <Empty>This key cannot make maps. Sign in with a key that has maps among its APIs.</Empty>
+        ) : (
+          <Load from={maps}>
+            {(names) =>
+              names.length === 0 ? (
+                <Empty>
+                  <span>
+                    No maps yet. <a href={hrefOf('/maps/new')}>Make one</a> from a table or a query.
+                  </span>
+                </Empty>
+              ) : (
+                <FoundMaps names={names.filter((name) => name.includes(filter.trim()))} />
+              )
+            }
+          </Load>
+        )}
       </div>
     </div>
   )

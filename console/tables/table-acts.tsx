@@ -5,7 +5,7 @@ import { session } from '../api/session.ts'
 import { packStatement } from '../api/share.ts'
 import { quoteLiteral } from '../api/sql.ts'
 import { changePrivacy, quotedTable, readColumns, shownTable, type Table } from '../api/tables.ts'
-import { navigate, pathTo } from '../parts/browser/route.ts'
+import { hrefOf, navigate, pathTo } from '../parts/browser/route.ts'
 import { Menu, type MenuItem } from '../parts/controls/menu.tsx'
 import { ErrorNotice } from '../parts/notice.tsx'
 import { toast } from '../parts/toast.tsx'
@@ -51,6 +51,7 @@ export function TableActs({ table, reload }: Readonly<{ table: Table; reload: ()
           </button>
         )}
         <span class="grow" />
+        <MapLink table={table} />
         {table.kind === 'table' && !table.isPrepared && !table.isOfAnother && (
           <button
             type="button"
@@ -69,6 +70,16 @@ export function TableActs({ table, reload }: Readonly<{ table: Table; reload: ()
       )}
       {opened === 'addresses' && <PublicAddresses table={table} close={() => open(undefined)} />}
     </>
+  )
+}
+
+/** Maps are made by keys. */
+function MapLink({ table: { geometry, isOfAnother, schema, name } }: Readonly<{ table: Table }>) {
+  if (geometry === null || isOfAnother || session.value!.token === null) return null
+  return (
+    <a class="button" href={hrefOf(pathTo('maps', 'new', schema, name))}>
+      Make a map
+    </a>
   )
 }
 

@@ -1,8 +1,8 @@
 import type { Pool } from 'pg'
 import { findImport, replaceResult, resultsBeyond } from './import-store.ts'
 
-/** For the rows that imports of one user have listed. No quota of the user counts them. */
-const keptRoom = { allBytes: 32 * 1024 * 1024, smallBytes: 4 * 1024 }
+/** For the rows that imports of one user have listed, and as much for resumable uploads. No quota of the user counts them. */
+export const keptRoom = { allBytes: 32 * 1024 * 1024, smallBytes: 4 * 1024 }
 
 /** Older results beyond the room lose their lists; the number of rejected rows stays. */
 export async function boundResults(control: Pick<Pool, 'query'>, userId: number): Promise<void> {

@@ -16,12 +16,13 @@ import { chooseLayer, chooseLayers, type TiledLayer } from './choose-layers.ts'
 import { columnsSql, findGeometry } from './columns.ts'
 import { computeDataview } from './dataview.ts'
 import type { DataviewRequest } from './dataview-sql.ts'
-import { drawMapTile } from './draw-map-tile.ts'
+import { drawMapTile, type KnownPlans } from './draw-map-tile.ts'
 import { readLayerSql, wholeWorld } from './layer-sql.ts'
 import { type MapConfig, type MapLayer, mapIdOf, withoutCredentials } from './map-config.ts'
 import { deleteExpiredMaps, findMap, saveMap } from './map-store.ts'
 import { type Members, textOfConfig } from './members.ts'
 import { type FoundTemplates, NamedLayers, type ReadConfig, type ReaderOf } from './named/named-layers.ts'
+import type { LayerPlan } from './plan-layer.ts'
 import { layerError, type PlannedLayer, planLayers, statsMs } from './plan-map.ts'
 
 type Parts = Readonly<{
@@ -81,6 +82,11 @@ export class Maps {
   readonly #known = new LRUCache<string, KnownMap>({ max: 1_000, maxSize: knownCharacters, ttl: knownMs })
   /** As last found, by role, map and layer. */
   readonly #versions = new LRUCache<string, string>({ max: 2_000 })
+  /** Of layers at a version, by role, map and layer. */
+  readonly #plans = new LRUCache<string, Readonly<{ version: string; plan: LayerPlan }>>({
+    max: 2_000,
+    maxSize: knownCharacters,
+  })
   #sweptAt = Number.NEGATIVE_INFINITY
 
   constructor(parts: Parts) {
@@ -235,9 +241,24 @@ export class Maps {
     const { tileMaxFeatures: maxFeatures, tileMaxBytes: maxBytes } = this.#config
     const versions = await this.#lookUp(reader, map, layers, gone)
     const known = Object.fromEntries(layers.map(({ index }, at) => [index, versions[at]!.version]))
-    const tile = { config, layers, aggregated, place, maxFeatures, maxBytes, known }
+    const plans = this.#plansOf(reader, map)
+    const tile = { config, layers, aggregated, place, maxFeatures, maxBytes, known, plans }
     const make = (session: Session, leftBytes: number) => drawMapTile(session, { ...tile, leftBytes })
     return { principal: reader, source: { key, place, version: versionOfAll(versions), make } }
+  }
+
+  #plansOf({ key, account }: Principal, { id }: KnownMap): KnownPlans {
+    const keyOfLayer = (index: number) => `${key.role} ${account.userId} ${id} ${index}`
+    return {
+      get: ({ index }, version) => {
+        const known = this.#plans.get(keyOfLayer(index))
+        return known?.version === version ? known.plan : undefined
+      },
+      set: ({ index, source }, version, plan) => {
+        const size = source.sql(wholeWorld).length + version.length + 1_000
+        this.#plans.set(keyOfLayer(index), { version, plan }, { size })
+      },
+    }
   }
 
   /** The versions of the rows of the layers, as the caller's role sees them. */

@@ -124,12 +124,15 @@ export async function finishTile(
 }
 
 /** One message, one answer for each statement. */
-async function sendAll(session: Session, statements: readonly string[]): Promise<readonly QueryResult[]> {
+export async function sendAll(
+  session: Session,
+  statements: readonly string[],
+): Promise<readonly QueryResult[]> {
   return [(await session.query(statements.join(';\n'))) as QueryResult | QueryResult[]].flat()
 }
 
 type LayerPart = Readonly<{ tile: Buffer; kept: number | null }>
-type TileRow = { found: string; bytes: number | null; tile: Buffer | null }
+export type TileRow = { found: string; bytes: number | null; tile: Buffer | null }
 
 /** `limit`: of the whole tile. */
 async function partOf(

@@ -26,6 +26,7 @@ import { accepted, beginStep, stepFailed, stepSucceeded } from '../jobs/job-stat
 import type { Flight } from '../jobs/job-store.ts'
 import type { Session } from '../postgres/session.ts'
 import { adminTarget } from '../postgres/session-target.ts'
+import { isUnconfirmed, type WireError } from '../postgres/wire/wire-error.ts'
 import type { JobRun } from './job-run.ts'
 import { openSession } from './open-session.ts'
 import { announce, type Interruption, release } from './record-run.ts'
@@ -208,8 +209,8 @@ class ImportWork {
       const result = await runLoad(this.#loading(session, converter, share.spend), prepared, this.#limitMs)
       if (this.#record.options.isPreview) return await this.#endPreview(session, result)
       if (!(await this.#save(result))) return await this.#lost(flight, new Error('its claim was lost'))
-      const committed = await session.send(commit(this.#run, flight.xid!), {}).done
-      if (committed.error) throw new ImportFailure(2001, committed.error.message)
+      if (!(await this.#commit(session, flight.xid!)))
+        return await this.#lost(flight, new Error('the commit was not confirmed by the replicas'))
       isStored = true
       this.#run.advance(stepSucceeded(this.#run.job, new Date()))
       return undefined
@@ -221,6 +222,17 @@ class ImportWork {
     } finally {
       close(isStored)
     }
+  }
+
+  /** False: it is committed, but a synchronous replica may lack it. */
+  async #commit(session: Session, xid: string): Promise<boolean> {
+    let isConfirmed = true
+    const notice = (words: WireError) => {
+      if (isUnconfirmed(words)) isConfirmed = false
+    }
+    const { error } = await session.send(commit(this.#run, xid), { notice }).done
+    if (error) throw new ImportFailure(2001, error.message)
+    return isConfirmed
   }
 
   /** Nothing of it stays but what it tells. */

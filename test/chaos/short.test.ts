@@ -8,6 +8,7 @@ test('whatever is killed, stopped, cut, held or promoted: no job is lost, nothin
   const count = await runShortChaos(t, ['--seconds', '15'])
   assert.equal(count('violations'), 0)
   assert.ok(count('jobs') > 8)
+  assert.ok(count('imports') > 3)
   assert.ok(count('due times of schedules') > 0)
   assert.ok(count('jobs told of by webhooks') >= count('jobs'), 'jobs of schedules are told of too')
 })

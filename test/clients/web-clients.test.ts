@@ -3,10 +3,16 @@ import { createReadStream } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
+import { before, type TestContext, test } from 'node:test'
 import { browser } from '../console/support/browser.ts'
+import { openConsole } from '../console/support/open-console.ts'
+import { provideConsole } from '../console/support/provide-console.ts'
 import { type NpmClient, unpackClient } from '../support/clients/npm-client.ts'
+import { makeMap, templateOf } from '../support/maps/named-api.ts'
 import { setup, type TestUser } from '../support/service/setup.ts'
+
+// Before a service starts, which serves what it finds then.
+before(provideConsole)
 
 /** The clients as a page loads them. */
 const packages = {
@@ -123,6 +129,36 @@ test('CARTO VL and deck.gl draw public tables without a key, and are told of oth
   }
 })
 
+test('deck.gl 8.9 draws the layer that the console offers as text for a map', {
+  timeout: 300_000,
+}, async (t) => {
+  const missing = await missingOf('deck.gl', 'loaders.gl-mvt')
+  if (missing) return t.skip(missing)
+  const { page, user, signInAt } = await openConsole(t)
+  await user.sql(shapes)
+  const auth = { method: 'token', valid_tokens: ["it's a secret"] }
+  const layers = ['points', 'areas'].map((id) => ({ id, options: { sql: `select * from ${id}` } }))
+  await makeMap(user, templateOf('all', undefined, { layergroup: { layers }, auth }))
+  await signInAt('/maps/map/all')
+  const text = await page.getByRole('region', { name: 'deck.gl' }).innerText()
+  assert.match(text, /^new deck\.MVTLayer\(/)
+  const drawn = await draw(t, pastedDeckPage(text))
+  assert.ok(Number(drawn) > 100, String(drawn))
+})
+
+const pastedDeckPage = (layer: string) => `
+<script src="/deck.gl/dist.min.js"></script>
+${drawing}
+<script>
+  globalThis.colour = [11, 110, 110]
+  const layer = ${layer}
+  const map = new deck.DeckGL({
+    container: 'map', initialViewState: { longitude: 0, latitude: 45, zoom: 2 }, layers: [layer], onError: failed,
+    glOptions: { preserveDrawingBuffer: true }, parameters: { blend: false },
+    onAfterRender: () => { if (layer.isLoaded) count(() => document.querySelector('canvas')) },
+  })
+</script>`
+
 type Viewer = Pick<TestUser, 'username' | 'masterToken' | 'base'>
 
 const vlPage = (user: Viewer, source: string, viz: string) => `
@@ -160,7 +196,7 @@ ${drawing}
   })
 </script>`
 
-/** Counts red pixels until some are there. */
+/** Counts pixels of a colour, red unless told, until some are there. */
 const drawing = `
 <div id="map" style="position: relative; width: 400px; height: 400px"></div>
 <script>
@@ -175,16 +211,17 @@ const drawing = `
       const gl = canvas().getContext('webgl2') ?? canvas().getContext('webgl')
       const pixels = new Uint8Array(gl.drawingBufferWidth * gl.drawingBufferHeight * 4)
       gl.readPixels(0, 0, gl.drawingBufferWidth, gl.drawingBufferHeight, gl.RGBA, gl.UNSIGNED_BYTE, pixels)
-      let red = 0
-      for (let at = 0; at < pixels.length; at += 4) if (pixels[at] > 200 && pixels[at + 1] < 50 && pixels[at + 2] < 50) red += 1
-      if (red > 100) globalThis.answer ??= red
+      const wanted = globalThis.colour ?? [255, 0, 0]
+      let found = 0
+      for (let at = 0; at < pixels.length; at += 4) if (wanted.every((part, n) => Math.abs(pixels[at + n] - part) < 50)) found += 1
+      if (found > 100) globalThis.answer ??= found
       else setTimeout(look, 100)
     }
     look()
   }
 </script>`
 
-/** The number of red pixels, or an error. */
+/** The number of pixels, or an error. */
 async function draw(t: TestContext, html: string): Promise<number | string> {
   const page = await (await browser(true)).newPage({ viewport: { width: 420, height: 420 } })
   const told: string[] = []

@@ -26,7 +26,7 @@ test('a job is done only when the synchronous replica has its commit, whatever e
   await host.query(`alter system set synchronous_standby_names = 'replica'`)
   await host.query('select pg_reload_conf()')
 
-  const { waitingAtCommit, isDoneWithReplica } = waits({ client, host, replica })
+  const { waitingAtCommit, isDoneWithReplica, importWithReplica } = waits({ client, host, replica })
   await t.test('when its time is over', async () => {
     await isDoneWithReplica(await waitingAtCommit('late', 1_000), 'late')
   })
@@ -48,6 +48,7 @@ test('a job is done only when the synchronous replica has its commit, whatever e
     await isDoneWithReplica(id, 'cancelled')
     await refused
   })
+  await t.test('and an import is complete only then, too', importWithReplica)
   const isUnknown = async (id: string) => {
     const { status } = await client.jobs.finished(id)
     assert.equal(status, 'unknown')
@@ -80,13 +81,19 @@ function waits({ client, host, replica }: Parts) {
     timeout?: number,
     query = `insert into ledger values ('${entry}'); select pg_sleep(0.7)`,
   ) => {
+    const { job_id } = await untilItWaits(() =>
+      client.jobs.create({ query: [{ query, ...(timeout && { timeout }) }] }),
+    )
+    return job_id
+  }
+  const untilItWaits = async <T>(start: () => Promise<T>): Promise<T> => {
     await replica.start()
     await eventually(async () => assert.equal((await host.query(isSynchronous)).rowCount, 1))
-    const { job_id } = await client.jobs.create({ query: [{ query, ...(timeout && { timeout }) }] })
+    const started = await start()
     await eventually(async () => assert.equal((await host.query(sleeping)).rowCount, 1))
     await replica.stop()
     await eventually(async () => assert.equal((await host.query(waiting)).rowCount, 1))
-    return job_id
+    return started
   }
   /** Nobody calls it done before the replica is back; then it is, once. */
   const isDoneWithReplica = async (id: string, entry: string) => {
@@ -98,7 +105,20 @@ function waits({ client, host, replica }: Parts) {
     const { rows } = await client.sql(`select count(*)::int as n from ledger where entry = '${entry}'`)
     assert.deepEqual(rows, [{ n: 1 }])
   }
-  return { waitingAtCommit, isDoneWithReplica }
+  const importWithReplica = async () => {
+    const sql = `select 'imported' as entry from pg_sleep(0.7)`
+    const { item_queue_id: id } = await untilItWaits(() =>
+      client.imports.create({ sql }, { table_name: 'imported' }),
+    )
+    await host.query(`select pg_cancel_backend(pid) from (${waiting}) found`)
+    await eventually(async () => assert.equal((await host.query(waiting)).rowCount, 0))
+    await sleep(300)
+    assert.equal((await client.imports.read(id)).state, 'importing')
+    await replica.start()
+    assert.equal((await client.imports.finished(id)).state, 'complete')
+    assert.deepEqual((await client.sql('select entry from imported')).rows, [{ entry: 'imported' }])
+  }
+  return { waitingAtCommit, isDoneWithReplica, importWithReplica }
 }
 
 const ofTenant = `usename like '%\\_u%' and backend_type = 'client backend'`

@@ -61,6 +61,26 @@ test('a cancel of an import that waits is answered at once', async (t) => {
   assert.ok(performance.now() - since < 5_000)
 })
 
+test('an import that is cancelled while it commits names no table', async (t) => {
+  const house = await setupImports(t)
+  const { user } = house
+  await user.sql(`create table slow (a int);
+    create function wait() returns trigger language plpgsql as 'begin perform pg_sleep(60); return null; end';
+    create constraint trigger wait after insert on slow deferrable initially deferred
+      for each row execute function wait()`)
+  const fields = { table_name: 'slow', collision_strategy: 'append' }
+  const answer = await house.post('slow.csv', 'a\n1\n', fields)
+  const { item_queue_id: id } = (await answer.json()) as { item_queue_id: string }
+  await eventually(async () => {
+    const sleeping = await user.sql(`select from pg_stat_activity where wait_event = 'PgSleep'`)
+    assert.equal(sleeping.rows.length, 1)
+  })
+  await cancel(house, id)
+  const { state, table_name, table_names } = await house.wait(id)
+  assert.deepEqual([state, table_name, table_names], ['failure', null, []])
+  assert.deepEqual((await user.sql('select * from slow')).rows, [])
+})
+
 async function cancel({ user }: ImportHouse, id: string): Promise<void> {
   const url = `${user.base}/api/v1/imports/${id}?api_key=${user.masterToken}`
   const answer = await fetch(url, { method: 'DELETE' })

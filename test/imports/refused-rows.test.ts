@@ -1,8 +1,15 @@
 import assert from 'node:assert/strict'
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { test } from 'node:test'
+import { createClient } from '../../src/client/client.ts'
 import type { ImportDocument } from '../../src/contract/documents.ts'
 import { setupImports } from '../support/imports/import-api.ts'
+import { startImportApi } from '../support/imports/import-processes.ts'
 import { zipOf } from '../support/imports/zip.ts'
+import { startWorkerProcess } from '../support/jobs/worker-process.ts'
+import { setup } from '../support/service/setup.ts'
 
 const append = { on_error: 'skip', collision_strategy: 'append' }
 const placesOf = ({ rejected }: ImportDocument) =>
@@ -74,6 +81,39 @@ test('long rows that the table refuses are listed by their beginning, unless all
   assert.deepEqual(new Set(done.rejected!.map(({ text }) => text)), new Set([long.slice(0, 1024)]))
   assert.deepEqual((await user.sql('select * from t')).rows, [{ n: 1, s: 'good' }])
   const failed = await load('t.csv', content, { ...append, rejects: 'all' })
+  assert.match(failed.get_error_text!.what_about, /rejects=all lists up to 16 MB/)
+})
+
+test('whole rows that the table refuses do not fill the memory of the worker', async (t) => {
+  const spool = mkdtempSync(join(tmpdir(), 'cartage-spool-'))
+  t.after(() => rmSync(spool, { recursive: true, force: true }))
+  // Processes of the service give up root.
+  chmodSync(spool, 0o777)
+  const house = await setup(t, { isIsolated: true })
+  const { user } = house
+  const client = createClient({
+    baseUrl: await startImportApi(t, house, spool),
+    username: user.username,
+    token: user.masterToken,
+  })
+  t.after(() => client.close())
+  const worker = await startWorkerProcess(t, house, {
+    CARTAGE_IMPORT_DIR: spool,
+    NODE_OPTIONS: '--max-old-space-size=100',
+  })
+  await user.sql('create table t (n int not null, s text, the_geom geometry(Geometry,4326))')
+  const feature = (s: string) => `{"type":"Feature","geometry":null,"properties":{"s":"${s}"}}`
+  const file = `${Array.from({ length: 64 }, () => feature('x'.repeat(1_000_000))).join('\n')}\n`
+  const { item_queue_id: id } = await client.imports.create(
+    { file, filename: 't.geojsonl' },
+    { collision_strategy: 'append', on_error: 'skip', rejects: 'all' },
+  )
+  let failed = await client.imports.read(id)
+  while (failed.success === undefined) {
+    assert.ok(worker.isAlive, 'the worker ran out of memory')
+    failed = await client.imports.read(id, { waitSeconds: 2 })
+  }
+  assert.equal(failed.error_code, 2003)
   assert.match(failed.get_error_text!.what_about, /rejects=all lists up to 16 MB/)
 })
 

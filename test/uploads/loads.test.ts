@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import { userByName } from '../../src/auth/account-store.ts'
 import { createClient } from '../../src/client/client.ts'
+import type { CopyAnswer } from '../../src/contract/documents.ts'
 import { firstHostId } from '../../src/postgres/hosts.ts'
 import { setupImports } from '../support/imports/import-api.ts'
 import { codeOf, uploadApi } from '../support/imports/upload-api.ts'
@@ -59,6 +61,39 @@ test('an upload tells why its load was refused, until it is stored', async (t) =
   const answer = await (await api.patch(at, 3, '\n')).json()
   const done = await api.show(at)
   assert.deepEqual([done.state, done.offset, done.answer, done.refusal], ['done', 4, answer, undefined])
+})
+
+test('the rejected rows that finished uploads keep are bounded: older ones are dropped, their number stays', async (t) => {
+  const { user, service } = await setupImports(t)
+  await user.sql('create table t (a int)')
+  const api = uploadApi(user)
+  // Random text, which PostgreSQL cannot compress. JSON text may hold a NUL that jsonb refuses.
+  const long = () => randomBytes(750_000).toString('base64')
+  const content = () => `1\n${Array.from({ length: 10 }, () => `\u0000${long()}`).join('\n')}\n`
+  const made: { at: string; answer: CopyAnswer }[] = []
+  for (let times = 0; times < 4; times++) {
+    const file = content()
+    const at = await api.make(file.length, { ...copy, on_error: 'skip', rejects: 'all' })
+    made.push({ at, answer: (await (await api.patch(at, 0, file)).json()) as CopyAnswer })
+  }
+  const kept = await Promise.all(made.map(async ({ at }) => (await api.show(at)).answer!))
+  assert.deepEqual(
+    kept.map(({ rejected_rows: count, rejected }) => [count, rejected?.length]),
+    [
+      [10, 0],
+      [10, 10],
+      [10, 10],
+      [10, 10],
+    ],
+  )
+  const { rejected: _list, ...rest } = made[0]!.answer
+  assert.deepEqual(kept[0], { ...rest, rejected: [] })
+  assert.deepEqual(kept[1], made[1]!.answer)
+  const { rows } = await service.services.databases.control.query<{ bytes: string }>(
+    'select sum(pg_column_size(answer)) as bytes from cartage.uploads where user_id = $1',
+    [user.account.userId],
+  )
+  assert.ok(Number(rows[0]!.bytes) <= 32 * 1024 ** 2 + 4 * 1024, rows[0]!.bytes)
 })
 
 test('every try to load an upload counts against the limit of copyfrom', async (t) => {

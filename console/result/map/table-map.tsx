@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks'
+import { hasCode } from '../../../src/client/cartage-error.ts'
 import { readRows } from '../../api/sql.ts'
 import { type Box, type DrawnColumn, rowsAtSql } from '../../geo/rows-sql.ts'
 import { adoptStyles } from '../../parts/browser/styles.ts'
@@ -10,6 +11,7 @@ import { LoadMap } from '../map-loading.tsx'
 import css from '../result.css' with { type: 'text' }
 import { readWorld } from './map-style.ts'
 import { mostRowsRead } from './rows-here.tsx'
+import { RowsMap } from './rows-map.tsx'
 import { type AboutTable, readAboutTable, readTileSource } from './table-about.ts'
 import { PrepareNotice } from './table-prepare.tsx'
 import type { TileSource } from './tile-source.ts'
@@ -37,11 +39,25 @@ export default function TableMap({ schema, name }: TableProps) {
 
 function MapOfColumn({ table, reload }: Readonly<{ table: AboutTable; reload: () => void }>) {
   const [at, setAt] = useState(0)
+  const [isForbidden, setForbidden] = useState(false)
+  const failed = (error: unknown) => {
+    if (hasCode(error, 'api-forbidden')) setForbidden(true)
+  }
   const column = table.geometries[at] ?? table.geometries[0]!
   const drawn = useLoaded(
-    async (signal) => ({ world: await readWorld(), ...(await readTileSource(table, column, signal)) }),
+    async (signal) => {
+      const [world, found] = await Promise.all([
+        readWorld(),
+        readTileSource(table, column, signal).catch((error: unknown) => {
+          failed(error)
+          throw error
+        }),
+      ])
+      return { world, ...found }
+    },
     [table, column],
   )
+  if (isForbidden) return <RowsMap schema={table.schema} name={table.name} />
   const options = table.geometries.map((name, place) => ({ at: place, name }))
   return (
     <div class="map-view">
@@ -61,6 +77,7 @@ function MapOfColumn({ table, reload }: Readonly<{ table: AboutTable; reload: ()
               from={from}
               world={world}
               bounds={bounds}
+              failed={failed}
             />
           ) : (
             <Empty>{why}</Empty>
@@ -77,9 +94,10 @@ type DrawnProps = Readonly<{
   from: DrawnColumn
   world: object
   bounds: Box
+  failed: (error: unknown) => void
 }>
 
-function DrawnTable({ table, source, from, world, bounds }: DrawnProps) {
+function DrawnTable({ table, source, from, world, bounds, failed }: DrawnProps) {
   const { rows } = table
   return (
     <TiledMap
@@ -88,6 +106,7 @@ function DrawnTable({ table, source, from, world, bounds }: DrawnProps) {
       bounds={bounds}
       about={rows > 0 ? `about ${formatCount(rows)} rows` : 'rows not counted yet'}
       readHere={(box, signal) => readHere(table, from, box, signal)}
+      failed={failed}
     />
   )
 }

@@ -22,19 +22,24 @@ export type TiledMapProps = Readonly<{
   about: string
   classes?: Classes | undefined
   readHere: (box: Box, signal: AbortSignal) => Promise<RowsAtPlace>
+  /** Told of each tile that was not made. */
+  failed?: (error: unknown) => void
 }>
 
 type Shown = Readonly<{ percent: number; isMany: boolean }>
 
 /** A map of any number of rows, drawn by tiles of the service. */
-export function TiledMap({ source, world, bounds, about, classes, readHere }: TiledMapProps) {
+export function TiledMap({ source, world, bounds, about, classes, readHere, failed }: TiledMapProps) {
   const holder = useRef<HTMLDivElement & { map?: MapLibre }>(null)
   const [shown, setShown] = useState<Shown>({ percent: source.percent, isMany: false })
   const [error, setError] = useState<unknown>(undefined)
   const [here, setHere] = useState<AskedPlace<Box> | undefined>(undefined)
   const [isLoading, setLoading] = useState(true)
   useEffect(() => {
-    const tiles = new MapTiles(source, setError)
+    const tiles = new MapTiles(source, (reason) => {
+      setError(reason)
+      failed?.(reason)
+    })
     const style = () => tilesStyle(world, tiles.address, source.layer, classes)
     const { map, close } = openMap(holder.current!, style, bounds, {
       loading: setLoading,

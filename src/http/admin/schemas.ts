@@ -1,6 +1,8 @@
 import { orgRoles } from '../../contract/admin-names.ts'
+import { keyOrders, keyTypes } from '../../contract/key-names.ts'
 import { accountNameRule, maxReasonLength } from '../../contract/limits.ts'
-import { answered, knownExtras } from '../middleware/schemas.ts'
+import { userKey } from '../keys/full-schemas.ts'
+import { answered, knownExtras, paging } from '../middleware/schemas.ts'
 
 /** The schemas that validate the admin API, and that its OpenAPI description is made of. */
 
@@ -18,7 +20,7 @@ const quota = {
 const masterToken = { type: 'string', description: 'Master token to use instead of a generated one' } as const
 const limits = {
   type: 'object',
-  description: 'Limits of this user in place of the configured ones; replaces those set before',
+  description: 'Limits of this user in place of the configured ones',
   examples: [{ rate: { sql: '100/60', jobs: '10/60+2', copyto: 'off' }, schedules: 250 }],
 } as const
 const time = { type: 'string', format: 'date-time' } as const
@@ -119,7 +121,11 @@ export const changesSchema = {
       quota_in_bytes: quota,
       api_key_quota: { type: ['integer', 'null'], minimum: 0 },
       org_admin: { type: 'boolean' },
-      limits,
+      limits: {
+        ...limits,
+        description:
+          'Limits of this user in place of the configured ones. What is left out stays; null removes a limit',
+      },
       ...knownExtras,
     },
     examples: [{ quota_in_bytes: 5368709120, limits: { rate: { sql: '100/60' } } }],
@@ -146,7 +152,7 @@ export const suspensionSchema = {
     additionalProperties: false,
     properties: {
       reason: { ...text, maxLength: maxReasonLength, description: 'Callers with a key of the user read it' },
-      client,
+      ...knownExtras,
     },
     examples: [{ reason: 'The invoice of May is open. Write to billing@example.org' }],
   },
@@ -159,6 +165,27 @@ export const resumptionSchema = {
   description: 'The user is served again, and its jobs go on.',
   params: params('username'),
   response: { 200: user },
+} as const
+
+export const userKeyListSchema = {
+  tags: ['admin'],
+  summary: 'List the keys of a user, without their tokens',
+  params: params('username'),
+  querystring: {
+    type: 'object',
+    properties: {
+      ...paging,
+      order: { type: 'string', enum: keyOrders, default: 'updated_at' },
+      order_direction: { ...paging.order_direction, default: 'asc' },
+      type: { type: 'string', description: `A comma list of ${keyTypes.join(', ')}` },
+    },
+  },
+  response: {
+    200: {
+      description: 'One page of the keys',
+      ...answered({ keys: { type: 'array', items: userKey }, total: { type: 'integer' } }),
+    },
+  },
 } as const
 
 const masterKey = {
@@ -183,7 +210,7 @@ export const newMasterKeySchema = {
   body: {
     type: 'object',
     additionalProperties: false,
-    properties: { all_keys: { type: 'boolean', default: false }, client },
+    properties: { all_keys: { type: 'boolean', default: false }, ...knownExtras },
   },
   response: {
     200: {

@@ -10,7 +10,8 @@ export function importDocument(account: Account, job: Job, record: ImportRecord)
   const state = stateOf(job, record)
   const isFinal = state === 'complete' || state === 'failure'
   const error = isFinal ? errorOf(job, record) : undefined
-  const tables = isFinal ? (result?.tables ?? []) : []
+  // The result is written before the commit, which a cancel may prevent.
+  const tables = state === 'complete' ? (result?.tables ?? []) : []
   const warnings = isFinal && result ? result.warnings : {}
   return {
     id: job.id,

@@ -1,16 +1,18 @@
 import {
   cutValue,
+  mostTextBytes,
   placeOf,
   type RejectedPlace,
   type RejectedRows,
   shortTextBytes,
+  tooMuchText,
 } from '../../copy/load/rejected-rows.ts'
 import { quoteIdentifier, quoteLiteral, quoteQualified } from '../../postgres/quote.ts'
 import { sqlstate } from '../../postgres/sqlstate.ts'
 import { ImportFailure } from '../import-failure.ts'
 import { DatabaseFault } from './database-fault.ts'
 import type { Loading, Stage } from './loading.ts'
-import { nothingLeft, type Rejects } from './rejects.ts'
+import { nothingLeft, type Rejects, refusal } from './rejects.ts'
 import { inCallersPath, inSavepoint, queryInCatalog } from './run-statement.ts'
 import { stageName } from './stage-table.ts'
 
@@ -95,7 +97,9 @@ async function insertGood(
   rejected.beginSection(stage.wanted, form)
   const mostKept = rejects.keepsAll ? Number.POSITIVE_INFINITY : mostListed
   const { bad, count, beyond } = await insertAroundBad(loading, stage, upsert, rejected.room, mostKept)
-  await listBad(loading, stage, bad, rejected, rejects.keepsAll)
+  await listBad(loading, stage, bad, rejected, rejects.keepsAll).catch((error: unknown) => {
+    throw refusal(error, rejected)
+  })
   rejected.count += count - bad.length
   rejects.add(rejected, place)
   if (beyond) throw tooManyBadRows(beyond)
@@ -159,9 +163,9 @@ async function listBad(
   keepsAll: boolean,
 ): Promise<void> {
   const texts = await stage.readText?.(new Set(bad.map(({ line }) => line)))
-  for (let at = 0; at < bad.length; at += batchRows) {
-    const batch = bad.slice(at, at + batchRows)
-    const rows = await storedValues(loading, stage, batch, keepsAll && !texts)
+  const areWhole = keepsAll && !texts
+  for await (const batch of batchesOf(loading, stage, bad, areWhole)) {
+    const rows = await storedValues(loading, stage, batch, areWhole)
     for (const { line, fault } of batch) {
       const values = rows.get(line) ?? []
       const text = texts?.get(line) ?? Buffer.from(copyText(stage, values))
@@ -172,9 +176,62 @@ async function listBad(
 }
 
 const mostListed = 100
+
+/** So few rows that their values fit in memory. Throws if a row alone is more than may be listed. */
+async function* batchesOf(
+  loading: Loading,
+  stage: Stage,
+  bad: readonly BadRow[],
+  areWhole: boolean,
+): AsyncGenerator<readonly BadRow[]> {
+  for (let at = 0; at < bad.length; at += batchRows) {
+    const asked = bad.slice(at, at + batchRows)
+    const sizes = await storedBytes(loading, stage, asked, areWhole)
+    let batch: BadRow[] = []
+    let bytes = 0
+    for (const row of asked) {
+      const size = sizes.get(row.line) ?? 0
+      if (areWhole && size > mostTextBytes) throw new ImportFailure(2003, tooMuchText)
+      if (batch.length > 0 && bytes + size > batchBytes) {
+        yield batch
+        batch = []
+        bytes = 0
+      }
+      batch.push(row)
+      bytes += size
+    }
+    yield batch
+  }
+}
+
 const batchRows = 100
+const batchBytes = 1024 * 1024
 
 type Values = readonly (string | null)[]
+
+const storedText = (name: string, isWhole: boolean) => {
+  const value = `${quoteIdentifier(name)}::text`
+  return isWhole ? value : `pg_catalog.left(${value}, ${shortTextBytes})`
+}
+
+/** Of the values that `storedValues` would return, by line. */
+async function storedBytes(
+  loading: Loading,
+  stage: Stage,
+  bad: readonly BadRow[],
+  areWhole: boolean,
+): Promise<ReadonlyMap<number, number>> {
+  const sizes = stage.columns.map(
+    ({ name }) => `coalesce(pg_catalog.octet_length(${storedText(name, areWhole)}), 0)::bigint`,
+  )
+  const rows = await queryInCatalog<{ line: string; bytes: string }>(
+    loading.session,
+    `select ${stage.line} as line, ${['0', ...sizes].join(' + ')} as bytes from ${stageName(loading, stage)}
+     where ${stage.line} = any ($1::bigint[])`,
+    [bad.map(({ line }) => line)],
+  )
+  return new Map(rows.map(({ line, bytes }) => [Number(line), Number(bytes)]))
+}
 
 /** Of the columns of the stage, by line. Each is cut to what is listed of a row, unless `areWhole`. */
 async function storedValues(
@@ -183,9 +240,7 @@ async function storedValues(
   bad: readonly BadRow[],
   areWhole: boolean,
 ): Promise<ReadonlyMap<number, Values>> {
-  const value = (name: string) => `${quoteIdentifier(name)}::text`
-  const cut = (name: string) => `pg_catalog.left(${value(name)}, ${shortTextBytes})`
-  const values = stage.columns.map(({ name }) => (areWhole ? value(name) : cut(name))).join(', ')
+  const values = stage.columns.map(({ name }) => storedText(name, areWhole)).join(', ')
   const rows = await queryInCatalog<{ line: string; values: Values }>(
     loading.session,
     `select ${stage.line} as line, array[${values}]::text[] as values from ${stageName(loading, stage)}

@@ -138,7 +138,8 @@ function partCopies(session: Session): PartCopies {
   }
 }
 
-function refusal(error: unknown, rejected: RejectedRows): unknown {
+/** What the client is told if a load without its bad rows fails. */
+export function refusal(error: unknown, rejected: RejectedRows): unknown {
   if (!(error instanceof AppError)) return error
   if (error.code === 'bad-request') return new ImportFailure(2003, error.message, { cause: error })
   if (error.code !== 'database' || !rejected.isFull) return error

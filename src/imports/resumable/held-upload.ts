@@ -2,8 +2,10 @@ import { randomUUID } from 'node:crypto'
 import type { Pool } from 'pg'
 import type { CopyAnswer } from '../../contract/documents.ts'
 import { poll } from '../../waiting/poll.ts'
+import { keptRoom } from '../kept-results.ts'
 import {
   beginLoad,
+  boundAnswers,
   finishUpload,
   isCancelled,
   keepAnswer,
@@ -106,6 +108,8 @@ export class HeldUpload {
   async finish(): Promise<void> {
     this.#end()
     await finishUpload(this.#control, this.record.id, this.#lock)
+    // It is finished whatever happens to older ones: the next finish tries again.
+    await boundAnswers(this.#control, this.record.id, keptRoom).catch(() => undefined)
   }
 
   async release(): Promise<void> {

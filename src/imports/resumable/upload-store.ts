@@ -4,6 +4,7 @@ import type { CopyAnswer } from '../../contract/documents.ts'
 import type { Flight } from '../../jobs/job-store.ts'
 import { lockQueue } from '../../jobs/queue-store.ts'
 import { inTransaction, type Queryable } from '../../postgres/transaction.ts'
+import type { KeptRoom } from '../import-store.ts'
 
 type Control = Pick<Pool, 'query'>
 
@@ -229,6 +230,23 @@ export async function finishUpload(control: Control, id: string, lock: string): 
     `update cartage.uploads set state = 'done', received = length, refusal = null, lock = null, locked_until = null
      where id = $1 and lock = $2`,
     [id, lock],
+  )
+}
+
+/**
+ * Of the finished uploads of the user who made this one, older answers beyond the room lose their lists of rejected rows; the
+ * number of rows stays. The list is the last member of an answer. As text, because PostgreSQL does not read JSON that has a NUL.
+ */
+export async function boundAnswers(control: Control, id: string, room: KeptRoom): Promise<void> {
+  await control.query(
+    `update cartage.uploads u
+     set answer = (left(answer::text, position('"rejected":[' in answer::text) - 1) || '"rejected":[]}')::json
+     from (
+       select id, pg_column_size(answer) as bytes, sum(pg_column_size(answer)) over (order by created_at desc, id) as total
+       from cartage.uploads
+       where user_id = (select user_id from cartage.uploads where id = $1) and state = 'done' and answer is not null) kept
+     where u.id = kept.id and kept.total > $2 and kept.bytes > $3`,
+    [id, room.allBytes, room.smallBytes],
   )
 }
 

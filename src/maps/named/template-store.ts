@@ -1,6 +1,6 @@
 import type { Pool, QueryResultRow } from 'pg'
 import type { Account, CallerKey, Holder } from '../../auth/account.ts'
-import { readCallerKey } from '../../auth/account-store.ts'
+import { msLeft, readCallerKey } from '../../auth/account-store.ts'
 import { advisoryLocks } from '../../postgres/advisory-locks.ts'
 import { inTransaction } from '../../postgres/transaction.ts'
 
@@ -94,11 +94,12 @@ export async function findTemplate(
   { userId }: Account,
   by: Readonly<{ name: string } | { revision: string }>,
 ): Promise<StoredTemplate | undefined> {
+  const askedAt = performance.now()
   const { rows } = await control.query(
     `select ${headColumns}, t.template ${fromTemplates} and ${'name' in by ? 't.name = $2' : 'left(t.revision, 8) = $2'}`,
     [userId, 'name' in by ? by.name : by.revision],
   )
-  return rows.map(readStored)[0]
+  return rows.map((row) => readStored(row, askedAt))[0]
 }
 
 /** Those of the names that exist. */
@@ -107,11 +108,12 @@ export async function findTemplates(
   { userId }: Account,
   names: readonly string[],
 ): Promise<readonly StoredTemplate[]> {
+  const askedAt = performance.now()
   const { rows } = await control.query(
     `select ${headColumns}, t.template ${fromTemplates} and t.name = any ($2::text[])`,
     [userId, names],
   )
-  return rows.map(readStored)
+  return rows.map((row) => readStored(row, askedAt))
 }
 
 /** The same without their texts, which can be long. */
@@ -120,22 +122,26 @@ export async function findTemplateHeads(
   { userId }: Account,
   names: readonly string[],
 ): Promise<readonly TemplateHead[]> {
+  const askedAt = performance.now()
   const { rows } = await control.query(
     `select ${headColumns} ${fromTemplates} and t.name = any ($2::text[])`,
     [userId, names],
   )
-  return rows.map(readHead)
+  return rows.map((row) => readHead(row, askedAt))
 }
 
-const headColumns = 'k.*, t.name as template_name, t.sealed_tokens, t.revision'
+const headColumns = `k.*, ${msLeft} as ms_left, t.name as template_name, t.sealed_tokens, t.revision`
 const fromTemplates =
   'from cartage.map_templates t join cartage.api_keys k on k.id = t.key_id where t.user_id = $1'
 
-const readStored = (row: QueryResultRow): StoredTemplate => ({ ...readHead(row), template: row.template })
+const readStored = (row: QueryResultRow, askedAt: number): StoredTemplate => ({
+  ...readHead(row, askedAt),
+  template: row.template,
+})
 
-const readHead = (row: QueryResultRow): TemplateHead => ({
+const readHead = (row: QueryResultRow, askedAt: number): TemplateHead => ({
   name: row.template_name,
   sealedTokens: row.sealed_tokens,
   revision: row.revision,
-  key: readCallerKey(row),
+  key: readCallerKey(row, askedAt),
 })

@@ -89,6 +89,37 @@ test('the page of a map is used with the keyboard alone, and on a phone', async 
   await assertAccessibleEverywhere(page)
 })
 
+test('the page draws the map without the internet: it asks no server but its own', async (t) => {
+  const basemap = 'https://tiles.example/{z}/{x}/{y}.png'
+  const { url, user } = await setup(t, { config: { mapBasemaps: [{ address: basemap, attribution: '' }] } })
+  await user.sql(tables)
+  const names = { id: 'names', type: 'symbol', source: 'cities', layout: { 'text-field': ['get', 'name'] } }
+  const style = [...view.style!, names]
+  await makeMap(user, templateOf('cities', { ...view, style }, { layergroup }))
+  await makeMap(user, templateOf('tiled', { ...view, basemap }, { layergroup }))
+  const context = await (await browser(true)).newContext({ viewport: { width: 800, height: 600 } })
+  t.after(() => context.close())
+  const beyond: string[] = []
+  await context.route(
+    ({ protocol, origin }) => /^https?:$/.test(protocol) && origin !== new URL(url).origin,
+    (route) => {
+      beyond.push(route.request().url())
+      return route.abort('internetdisconnected')
+    },
+  )
+  const page = await context.newPage()
+  await page.goto(pageOf(user, 'cities'))
+  await eventually(async () => assert.equal((await drawnOf(page, 'names')).length, 2), 60_000)
+  await eventually(async () =>
+    assert.deepEqual((await colourAt(page, 2.35, 48.86)).slice(0, 3), [255, 0, 0], 'a city'),
+  )
+  assert.notDeepEqual(await colourAt(page, -20, 46), await colourAt(page, 2.35, 46.5), 'land and water')
+  assert.deepEqual(beyond, [])
+  // The same watch sees what another map asks of others.
+  await page.goto(pageOf(user, 'tiled'))
+  await eventually(async () => assert.match(beyond.join(), /^https:\/\/tiles\.example\/\d/))
+})
+
 /** What a person writes into a page of their own. */
 const ownPage = (style: string) => `<!doctype html><div id="map" style="width: 400px; height: 400px"></div>
 <script type="module">

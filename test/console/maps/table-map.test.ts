@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { basic, eventually } from '../../support/service/setup.ts'
+import { grantsOf, keysClient } from '../../support/keys/keys-client.ts'
+import { eventually } from '../../support/service/setup.ts'
 import { assertAccessible } from '../support/axe.ts'
 import { colourAt, drawnOf, onMap } from '../support/map-page.ts'
 import { openConsole } from '../support/open-console.ts'
@@ -87,22 +88,26 @@ test('tables of few points, lines and areas are drawn by the tiles of tables, wh
   await assertAccessible(page)
 })
 
-test('a key without maps is told so in place of the map', async (t) => {
-  const { page, signIn, goTo, user } = await openConsole(t, { drawsMaps: true })
-  await user.sql('create table dots as select st_point(n, 50, 4326) as the_geom from generate_series(1, 9) n')
-  const made = await fetch(`${user.base}/api/v3/api_keys`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', ...basic(user.username, user.masterToken) },
-    body: JSON.stringify({
-      name: 'sql only',
-      grants: [
-        { type: 'apis', apis: ['sql'] },
-        { type: 'database', tables: [{ schema: 'public', name: 'dots', permissions: ['select'] }] },
-      ],
-    }),
-  })
-  const { token } = (await made.json()) as { token: string }
+test('a key without maps sees the first rows of a table drawn by the browser, and is told why', async (t) => {
+  const { page, user, signIn, goTo } = await openConsole(t, { drawsMaps: true, expected: /403/ })
+  await user.sql(`create table spots as select i as n, st_setsrid(st_point(i, 50), 4326) as the_geom from generate_series(1, 12) i;
+    create table many as select st_setsrid(st_point(i % 20, 50), 4326) as the_geom from generate_series(1, 30000) i; analyze many`)
+  const grants = [{ type: 'apis', apis: ['sql'] }, grantsOf({ spots: ['select'], many: ['select'] })[1]]
+  const { token } = await keysClient(user).make('reader', grants)
   await signIn(user, token)
-  await goTo('/tables/public/dots/map')
-  await page.getByText('Forbidden').first().waitFor()
+  for (const [table, count] of [
+    ['spots', 12],
+    ['many', 20],
+  ] as const) {
+    await goTo(`/tables/public/${table}/map`)
+    await page.getByText('This key has no access to maps, so this browser draws').waitFor()
+    await eventually(async () => {
+      const drawn = await drawnOf(page, 'shape-points')
+      assert.ok(drawn.length >= count, `${drawn.length} shapes`)
+    }, 60_000)
+    assert.equal(await page.getByText('Forbidden').count(), 0)
+  }
+  await goTo('/maps')
+  await page.getByText('This key cannot make maps.').waitFor()
+  assert.equal(await page.getByText('Forbidden').count(), 0)
 })

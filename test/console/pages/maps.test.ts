@@ -117,7 +117,8 @@ test('a map that was written by hand is listed, shared and withdrawn, and never 
 test('the editor of a map works at every size, and says what is wrong with a query', async (t) => {
   const { page, user, signInAt } = await openConsole(t, { drawsMaps: true, expected: /400/ })
   await user.sql(cities)
-  await signInAt('/maps/new/public/cities')
+  await signInAt('/tables/public/cities')
+  await page.getByRole('link', { name: 'Make a map' }).click()
   await eventually(async () => assert.equal((await drawnOf(page, 'cities')).length, 20))
   await page.getByLabel('Add a layer from').selectOption('query')
   await page.getByLabel('Query').fill('select nam from cities')
