@@ -20,15 +20,25 @@ export async function endRequests(
   { userId, hostId }: Account,
   role: string,
 ): Promise<void> {
+  await endRequestsBut(databases, hostId, [role], () => findFlights(databases.control, userId))
+}
+
+/** The same for several roles. Backends that start from now on are spared: only workers open them. */
+export async function endRequestsBut(
+  databases: Databases,
+  hostId: number,
+  roles: readonly string[],
+  findSpared: () => ReturnType<typeof findFlights>,
+): Promise<void> {
   const { query, copy, session, tile } = databases
-  for (const pools of [query, copy, session, tile]) pools.closeRole(hostId, role)
+  for (const pools of [query, copy, session, tile]) for (const role of roles) pools.closeRole(hostId, role)
   const now = await clockOf(databases, hostId)
-  const flights = await findFlights(databases.control, userId)
-  const condition = `usename = $1 and backend_start <= $2::timestamptz and (pid, backend_start) not in (
+  const flights = await findSpared()
+  const condition = `usename = any ($1) and backend_start <= $2::timestamptz and (pid, backend_start) not in (
     select * from rows from (pg_catalog.unnest($3::integer[]), pg_catalog.unnest($4::timestamptz[])) flight (pid, start)
   )`
   const spared = [flights.map(({ pid }) => pid), flights.map(({ start }) => start)]
-  await endUntilGone(databases, hostId, condition, [role, now, ...spared])
+  await endUntilGone(databases, hostId, condition, [roles, now, ...spared])
 }
 
 async function clockOf({ admin, hosts }: Databases, hostId: number): Promise<string> {
