@@ -3,6 +3,8 @@
 alter table cartage.users add column suspended_at timestamptz,
   -- What callers with a key of the account are told.
   add column suspended_reason text,
+  -- When the last suspension ended.
+  add column resumed_at timestamptz,
   add constraint users_suspended_for_a_reason check ((suspended_at is null) = (suspended_reason is null));
 
 -- Of a suspended account: no worker is given a job of this queue. In the row that a claim locks, so that a claim which has waited

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { type TestContext, test } from 'node:test'
 import pg from 'pg'
-import { createAdminClient } from '../../src/client/client.ts'
 import { type OperationId, operations, pathOf } from '../../src/contract/operations.ts'
 import { createLog } from '../../src/log/log.ts'
 import { runDueSchedule } from '../../src/schedules/run-schedules.ts'
@@ -13,32 +12,12 @@ import { jobApi, statusesOf } from '../support/jobs/job-api.ts'
 import { startWorkerProcess } from '../support/jobs/worker-process.ts'
 import { grantsOf, keysClient } from '../support/keys/keys-client.ts'
 import { withDatabase } from '../support/runner/namespace.ts'
-import {
-  basic,
-  eventually,
-  type Setup,
-  type SetupOptions,
-  setup,
-  type TestUser,
-} from '../support/service/setup.ts'
-
-const reason = 'The invoice of May is open'
+import { basic, eventually, type SetupOptions, setup, type TestUser } from '../support/service/setup.ts'
+import { reason, suspending, untilAsleep } from '../support/service/suspending.ts'
 
 async function suspended(t: TestContext, options: SetupOptions = {}) {
   const house = await setup(t, options)
-  const operator = operatorOf(t, house)
-  return {
-    ...house,
-    operator,
-    suspend: () => operator.users.suspend(house.user.username, reason),
-    resume: () => operator.users.resume(house.user.username),
-  }
-}
-
-function operatorOf(t: TestContext, { url, keys }: Setup) {
-  const operator = createAdminClient({ baseUrl: url, token: keys.adminToken! })
-  t.after(() => operator.close())
-  return operator
+  return { ...house, ...suspending(t, house) }
 }
 
 const statusOf = async ({ base }: Pick<TestUser, 'base'>, token: string) =>
@@ -185,12 +164,6 @@ test('jobs of a suspended account wait, those of others run, and after it they g
   assert.deepEqual(await states(), [1, 3, 4])
 })
 
-const untilAsleep = (admin: Setup['admin'], { account }: TestUser) =>
-  eventually(async () => {
-    const asked = `select from pg_stat_activity where datname = $1 and wait_event = 'PgSleep'`
-    assert.equal((await admin(asked, [account.database])).rowCount, 1)
-  })
-
 test('a utility that cannot run in a transaction is not cut short: its job waits from its end on', async (t) => {
   const { user, admin, keys, suspend, resume } = await suspended(t, { worker: true })
   await user.sql('create table t (n int); create table marks (n int)')
@@ -246,6 +219,7 @@ test('a suspension waits for the claim of jobs that is under way, so that it see
   const { user, service, suspend } = await suspended(t, { isIsolated: true })
   const { control } = service.services.databases
   const claim = await control.connect()
+  t.after(() => claim.release(true))
   await claim.query('begin')
   await claim.query(`select cartage.claim_jobs(1, 1, 1, 1, 1, '{1}')`)
   const suspending = suspend()
@@ -257,7 +231,6 @@ test('a suspension waits for the claim of jobs that is under way, so that it see
   })
   assert.equal(await statusOf(user, user.masterToken), 200)
   await claim.query('commit')
-  claim.release()
   await suspending
   assert.equal(await statusOf(user, user.masterToken), 403)
 })

@@ -112,7 +112,7 @@ export class NamedLayers {
     const stored = await this.#find(account, name)
     if (stored?.revision !== revision) return undefined
     if (tokens) this.#opening(stored, tokens)
-    return this.#parts.directory.principal({ account, key: stored.key }, epoch)
+    return this.#parts.directory.guest({ account, key: stored.key }, epoch)
   }
 
   async #named(account: Account, name: unknown, known: Templates): Promise<StoredTemplate> {
