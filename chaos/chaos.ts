@@ -101,10 +101,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
     }
   } finally {
     await phases.run('clear the stage', 120_000, async () => {
-      load.giveUp()
-      imports.giveUp()
-      revocations.giveUp()
-      writes.giveUp()
+      for (const clients of [load, imports, revocations, writes]) clients.giveUp()
       await stage.close()
     })
   }

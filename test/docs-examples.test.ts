@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
+import { pythonWith } from './support/clients/python-packages.ts'
 import { setup } from './support/service/setup.ts'
 
 const pages = [
@@ -27,7 +28,15 @@ for (const page of pages) {
     assert.ok(shell.length > 0)
     await run('bash', ['-euo', 'pipefail', '-c', shell.filter(canRun).join('\n')], { cwd: folder, env })
     for (const { code } of blocks.filter(({ language }) => language === 'python')) {
-      if (hasRequests) await run('python3', ['-c', code], { cwd: folder, env })
+      const { program, missing, ...python } = await pythonWith(packagesOf(code))
+      await t.test(
+        `in Python with ${packagesOf(code)}${missing ? ` [NOT RUN: ${missing}]` : ''}`,
+        async (t) => {
+          if (missing !== undefined) return t.skip(missing)
+          const path = { PYTHONPATH: 'folder' in python ? python.folder : '' }
+          await run(program!, ['-c', code], { cwd: folder, env: { ...env, ...path } })
+        },
+      )
     }
   })
 }
@@ -61,10 +70,18 @@ function examplesOf(markdown: string): readonly Example[] {
   }))
 }
 
-/** GDAL and Python's requests are not on every machine. */
+/** Those that it imports, and those that a comment says to install for them. */
+function packagesOf(code: string): readonly string[] {
+  const imported = [...code.matchAll(/^(?:import|from) (.*?)(?: import .*)?$/gm)].flatMap(([, names]) =>
+    names!.split(', ').map((name) => name.split('.')[0]!),
+  )
+  const told = /^# pip install (.*)$/m.exec(code)?.[1]?.split(' ') ?? []
+  return [...new Set([...imported, ...told])]
+}
+
+/** GDAL is not on every machine. */
 const canRun = (code: string) => !code.includes('ogr2ogr') || hasGdal
 const hasGdal = spawnSync('ogr2ogr', ['--version']).status === 0
-const hasRequests = spawnSync('python3', ['-c', 'import requests']).status === 0
 
 async function run(
   program: string,

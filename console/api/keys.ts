@@ -1,4 +1,10 @@
-import type { Grant, KeyDocument, KeyList } from '../../src/contract/documents.ts'
+import type {
+  FullKeyDocument,
+  Grant,
+  KeyChanges,
+  KeyDocument,
+  KeyList,
+} from '../../src/contract/documents.ts'
 import { maxPerPage } from '../../src/contract/limits.ts'
 import { type ApiCall, requestJson } from './request.ts'
 
@@ -17,6 +23,13 @@ export async function listAllKeys(of: KeysOf = {}): Promise<readonly KeyDocument
 
 export const readKey = (name: string, of: KeysOf = {}) =>
   requestJson<KeyDocument>('readKey', callFor(of, { parameters: { key: name } }))
+
+/** With description, expiry and last use. */
+export const readFullKey = (name: string, of: KeysOf = {}) =>
+  requestJson<FullKeyDocument>('readKeyByV4', callFor(of, { parameters: { key: name } }))
+
+export const changeKey = (name: string, json: KeyChanges, of: KeysOf = {}) =>
+  requestJson<FullKeyDocument>('changeKey', callFor(of, { parameters: { key: name }, json }))
 
 export const createKey = (key: Readonly<{ name: string; grants: readonly Grant[] }>, of: KeysOf = {}) =>
   requestJson<KeyDocument>('createKey', callFor(of, { json: key }))

@@ -10,6 +10,7 @@ import type {
   Readiness,
   UserChanges,
   UserDocument,
+  UserKeyList,
 } from '../../src/contract/documents.ts'
 import { ApiError } from './api-error.ts'
 import { requestJson } from './request.ts'
@@ -36,6 +37,14 @@ export const suspendUser = (username: string, reason: string) =>
 
 export const resumeUser = (username: string) =>
   requestJson<UserDocument>('resumeUser', { parameters: { username } })
+
+/** Those that were changed first; the table says how many more there are. */
+export const listUserKeys = (username: string, signal: AbortSignal) =>
+  requestJson<UserKeyList>('listUserKeys', {
+    parameters: { username },
+    query: { per_page: 200, order: 'name' },
+    signal,
+  })
 
 /** The service records this in the audit log. */
 export const readMasterKey = async (username: string) =>

@@ -31,9 +31,9 @@ export function DuplicateKey({ name }: Readonly<{ name: string }>) {
   return <Load from={key}>{(found) => <NewKey like={keyLike(found)} />}</Load>
 }
 
-type Grantable = Readonly<{ tables: readonly TableRights[]; schemas: readonly string[] }>
+export type Grantable = Readonly<{ tables: readonly TableRights[]; schemas: readonly string[] }>
 
-async function readGrantable(signal: AbortSignal): Promise<Grantable> {
+export async function readGrantable(signal: AbortSignal): Promise<Grantable> {
   const as = await masterCredential(signal)
   const call = { signal, as, parameters: { name: usernameOf() } }
   const [tables, schemas] = await Promise.all([

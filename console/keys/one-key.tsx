@@ -1,14 +1,15 @@
 import { useState } from 'preact/hooks'
-import type { KeyDocument } from '../../src/contract/documents.ts'
+import type { FullKeyDocument } from '../../src/contract/documents.ts'
 import { ApiError } from '../api/api-error.ts'
-import { readKey, timeOfKey } from '../api/keys.ts'
+import { readFullKey, timeOfKey } from '../api/keys.ts'
 import { session } from '../api/session.ts'
 import { hrefOf, pathTo } from '../parts/browser/route.ts'
-import { formatAge } from '../parts/format.ts'
+import { formatAge, formatTime } from '../parts/format.ts'
 import { Load, useLoaded } from '../parts/loading.tsx'
 import { Empty, ErrorNotice } from '../parts/notice.tsx'
 import { DeleteKey, RegenerateToken } from './key-acts.tsx'
 import { summaryOf, TypeBadge } from './key-list.tsx'
+import { KeySettings } from './key-settings.tsx'
 import { keysOf } from './member.ts'
 import { ProofPanel } from './proof-panel.tsx'
 import { askRights } from './rights.ts'
@@ -18,7 +19,7 @@ import { TokenPanel } from './token-panel.tsx'
 import { TryPanel } from './try-panel.tsx'
 
 export function OneKey({ name }: Readonly<{ name: string }>) {
-  const key = useLoaded((signal) => readKey(name, { ...keysOf(), signal }), [name, session.value])
+  const key = useLoaded((signal) => readFullKey(name, { ...keysOf(), signal }), [name, session.value])
   if (key.error instanceof ApiError && key.error.status === 404) return <NoSuchKey name={name} />
   return <Load from={key}>{(found) => <KnownKey of={found} reload={key.reload} />}</Load>
 }
@@ -35,7 +36,7 @@ function NoSuchKey({ name }: Readonly<{ name: string }>) {
   )
 }
 
-function KnownKey({ of: key, reload }: Readonly<{ of: KeyDocument; reload: () => void }>) {
+function KnownKey({ of: key, reload }: Readonly<{ of: FullKeyDocument; reload: () => void }>) {
   const [error, setError] = useState<unknown>(undefined)
   const isAsked = mayRunSql(key)
   const rights = useLoaded(
@@ -57,6 +58,11 @@ function KnownKey({ of: key, reload }: Readonly<{ of: KeyDocument; reload: () =>
             Duplicate
           </a>
         )}
+        {key.type === 'regular' && (
+          <a class="button" href={hrefOf(pathTo('keys', key.name, 'grants'))}>
+            Change grants
+          </a>
+        )}
         <span class="grow" />
         {key.type !== 'default' && <RegenerateToken of={key} done={reload} failed={setError} />}
         {key.type === 'regular' && <DeleteKey of={key} failed={setError} />}
@@ -65,12 +71,13 @@ function KnownKey({ of: key, reload }: Readonly<{ of: KeyDocument; reload: () =>
       {isAsked && rights.value && <ProofPanel of={key} allowed={allowed} refused={refused} />}
       <TokenPanel of={key} statement={allowed} />
       <RightsPanel of={key} rights={rights} />
+      <KeySettings key={key.updated_at} of={key} reload={reload} />
       {isAsked && <TryPanel of={key} example={refused ?? allowed} />}
     </>
   )
 }
 
-function Head({ of: key }: Readonly<{ of: KeyDocument }>) {
+function Head({ of: key }: Readonly<{ of: FullKeyDocument }>) {
   return (
     <div class="stack tight">
       <p class="small">
@@ -82,8 +89,11 @@ function Head({ of: key }: Readonly<{ of: KeyDocument }>) {
       </div>
       <p class="muted">
         {summaryOf(key)}. Created {formatAge(timeOfKey(key.created_at))}, changed{' '}
-        {formatAge(timeOfKey(key.updated_at))}.
+        {formatAge(timeOfKey(key.updated_at))}, last used{' '}
+        {key.last_used_at ? formatAge(key.last_used_at) : 'never'}
+        {key.expires_at && `, expires ${formatTime(key.expires_at)}`}.
       </p>
+      {key.description && <p>{key.description}</p>}
       {key.type === 'default' && <p class="muted">Requests without a token use this key.</p>}
     </div>
   )

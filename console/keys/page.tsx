@@ -1,4 +1,5 @@
 import { adoptStyles } from '../parts/browser/styles.ts'
+import { ChangeGrants } from './change-grants.tsx'
 import { KeyList } from './key-list.tsx'
 import css from './keys.css' with { type: 'text' }
 import { member } from './member.ts'
@@ -20,5 +21,6 @@ export default function KeysPage({ segments: [name, what] }: Readonly<{ segments
 function shown(name: string | undefined, what: string | undefined) {
   if (name === undefined) return <KeyList />
   if (name === 'new' && what === undefined) return <NewKey />
+  if (what === 'grants') return <ChangeGrants name={name} />
   return what === 'duplicate' ? <DuplicateKey name={name} /> : <OneKey name={name} />
 }

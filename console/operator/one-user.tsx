@@ -11,6 +11,7 @@ import { Load, useLoaded } from '../parts/loading.tsx'
 import { Empty, ErrorNotice } from '../parts/notice.tsx'
 import { toast } from '../parts/toast.tsx'
 import { SuspensionPanel } from './suspension.tsx'
+import { UserKeys } from './user-keys.tsx'
 import { UserLimits } from './user-limits.tsx'
 
 export function OneUserPage({ username }: Readonly<{ username: string }>) {
@@ -63,6 +64,7 @@ function KnownUser({ of: user, reload }: Readonly<{ of: UserDocument; reload: ()
       </div>
       {error !== undefined && <ErrorNotice error={error} />}
       <UserLimits key={JSON.stringify(user)} of={user} reload={reload} />
+      <UserKeys username={username} />
       <SuspensionPanel key={user.suspended_at} of={user} reload={reload} />
     </>
   )

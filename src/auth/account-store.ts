@@ -39,12 +39,17 @@ export async function keyByToken(
   userId: number,
   hash: Buffer,
 ): Promise<CallerKey | undefined> {
+  const askedAt = performance.now()
   const { rows } = await control.query(
-    `select * from cartage.api_keys where user_id = $1 and token_hash = $2`,
+    `select *, ${msLeft} as ms_left from cartage.api_keys k where user_id = $1 and token_hash = $2 and ${isInTime}`,
     [userId, hash],
   )
-  return rows[0] && readCallerKey(rows[0])
+  return rows[0] && readCallerKey(rows[0], askedAt)
 }
+
+/** By the clock of the control database alone. Of `cartage.api_keys k`. */
+export const isInTime = '(k.expires_at is null or k.expires_at > clock_timestamp())'
+export const msLeft = '(extract(epoch from k.expires_at - clock_timestamp()) * 1000)::float8'
 
 export async function holdersOfToken(
   control: Queryable,
@@ -53,13 +58,16 @@ export async function holdersOfToken(
 ): Promise<Holder[]> {
   const { rows } = await control.query(
     `${selectAccounts} where u.state = 'active' and ($2::integer is null or u.organization_id = $2)
-       and u.id in (select user_id from cartage.api_keys where token_hash = $1 limit 2)`,
+       and u.id in (select user_id from cartage.api_keys k where token_hash = $1 and ${isInTime} limit 2)`,
     [hash, organizationId ?? null],
   )
-  const accounts = rows.map(readAccount)
-  return Promise.all(
-    accounts.map(async (account) => ({ account, key: (await keyByToken(control, account.userId, hash))! })),
+  const holders = await Promise.all(
+    rows.map(readAccount).map(async (account) => {
+      const key = await keyByToken(control, account.userId, hash)
+      return key && { account, key }
+    }),
   )
+  return holders.filter((holder) => holder !== undefined)
 }
 
 /** Returns those of the hashes that belong to a stored token, in hexadecimal. */
@@ -68,7 +76,7 @@ export async function knownHashes(
   hashes: readonly Buffer[],
 ): Promise<ReadonlySet<string>> {
   const { rows } = await control.query<{ hash: Buffer }>(
-    'select token_hash as hash from cartage.api_keys where token_hash = any ($1::bytea[])',
+    `select token_hash as hash from cartage.api_keys k where token_hash = any ($1::bytea[]) and ${isInTime}`,
     [hashes],
   )
   return new Set(rows.map(({ hash }) => hash.toString('hex')))
@@ -89,7 +97,7 @@ export async function standingOf(control: Queryable, caller: Holder): Promise<St
 /** True if the caller's token and organization role are unchanged and the account is active. Its parameters are `proofOf(caller)`, from number `first` on. */
 export const stillKnown = (first: number) => `exists (
   select from cartage.api_keys k join cartage.users u on u.id = k.user_id
-  where k.id = $${first} and k.token_hash = $${first + 1} and u.state = 'active'
+  where k.id = $${first} and k.token_hash = $${first + 1} and u.state = 'active' and ${isInTime}
     and u.org_role is not distinct from $${first + 2})`
 
 export const proofOf = (caller: Holder | undefined) => [
@@ -125,7 +133,8 @@ export function readAccount(row: QueryResultRow): Account {
   }
 }
 
-export function readCallerKey(row: QueryResultRow): CallerKey {
+/** `askedAt`: before the query, by the monotonic clock. The row has `msLeft`. */
+export function readCallerKey(row: QueryResultRow, askedAt: number): CallerKey {
   const type = row.type as KeyType
   return {
     id: row.id,
@@ -135,5 +144,6 @@ export function readCallerKey(row: QueryResultRow): CallerKey {
     apis: type === 'regular' ? row.apis : apis,
     hasTableMetadata: type === 'master' || row.has_table_metadata,
     tokenHash: row.token_hash,
+    validUntil: row.ms_left === null ? Number.POSITIVE_INFINITY : askedAt + row.ms_left,
   }
 }

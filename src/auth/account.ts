@@ -39,6 +39,8 @@ export type CallerKey = Readonly<{
   hasTableMetadata: boolean
   /** Hash of the token in the request. */
   tokenHash: Buffer
+  /** When it expires, by the monotonic clock of this process; infinite if never. Then the database is asked again. */
+  validUntil: number
 }>
 
 /** An account, and the key whose token was sent. */

@@ -9,6 +9,7 @@ import type { Secrets } from '../secrets.ts'
 import type { Account, CallerKey, Holder, Principal } from './account.ts'
 import { accountByName, holdersOfToken, keyByToken, type NamedAccount, standingOf } from './account-store.ts'
 import { CacheLease, leaseMs } from './cache-lease.ts'
+import { KeyUses } from './key-uses.ts'
 import { requireStanding } from './standing.ts'
 
 /** Loads what every process must know before a change is answered. */
@@ -20,6 +21,7 @@ export class Directory {
   readonly #secrets: Secrets
   readonly #catchUp: CatchUp
   readonly #lease: CacheLease
+  readonly #uses: KeyUses
   readonly #accounts = new LRUCache<string, NamedAccount>({ ...atMost(10_000), ttl: longestMs })
   readonly #keys = new LRUCache<string, CallerKey>({ ...atMost(20_000), ttl: longestMs })
   readonly #callers = new LRUCache<string, RememberedCaller>(atMost(20_000))
@@ -30,15 +32,17 @@ export class Directory {
     this.#control = withQueryTimeout(control)
     this.#secrets = secrets
     this.#catchUp = catchUp
+    this.#uses = new KeyUses(control, log)
     this.#lease = new CacheLease(control, log, { forget: () => this.#forget(), catchUp })
   }
 
   start(): Promise<void> {
+    this.#uses.start()
     return this.#lease.start()
   }
 
-  stop(): Promise<void> {
-    return this.#lease.stop()
+  async stop(): Promise<void> {
+    await Promise.all([this.#lease.stop(), this.#uses.stop()])
   }
 
   /** The user or organization with this name. */
@@ -51,18 +55,18 @@ export class Directory {
    * a hash with a random seed of this process.
    */
   findKey(account: Account, token: string): Promise<CallerKey | undefined> {
-    return this.#cached('key', this.#keys, `${account.userId}:${token}`, () =>
-      keyByToken(this.#control, account.userId, this.#secrets.hashToken(token)),
-    )
+    const load = () => keyByToken(this.#control, account.userId, this.#secrets.hashToken(token))
+    const lifeOf = ({ validUntil }: CallerKey) => validUntil - performance.now()
+    return this.#cached('key', this.#keys, `${account.userId}:${token}`, load, lifeOf)
   }
 
   /** The caller with this token on this user's path, if cached. */
   recall(username: string, token: string): Principal | undefined {
     if (!this.#lease.isValid) return undefined
     const known = this.#callers.get(`${username}:${token}`)
-    return known && known.principal.account.username === username && performance.now() < known.until
-      ? known.principal
-      : undefined
+    if (known?.principal.account.username !== username || performance.now() >= known.until) return undefined
+    this.#uses.note(known.principal.key.id)
+    return known.principal
   }
 
   /** Cached for as long as both its account and its key are. */
@@ -100,7 +104,9 @@ export class Directory {
   }
 
   #principal(holder: Holder, epoch: number, isGuest: boolean): Principal {
-    const isCurrent = () => this.#lease.isValid && epoch === this.#epoch
+    this.#uses.note(holder.key.id)
+    const { validUntil } = holder.key
+    const isCurrent = () => this.#lease.isValid && epoch === this.#epoch && performance.now() < validUntil
     const confirm = async () => {
       if (isCurrent()) return
       const question = `still ${holder.key.id} ${holder.account.orgRole} ${holder.key.tokenHash.toString('hex')}`
@@ -122,12 +128,15 @@ export class Directory {
     cache: LRUCache<string, V>,
     key: string,
     load: () => Promise<V | undefined>,
+    lifeOf: (found: V) => number = () => Number.POSITIVE_INFINITY,
   ): Promise<V | undefined> {
     const known = this.#lease.isValid ? cache.get(key) : undefined
     if (known) return known
     return this.#once(`${kind} ${key}`, async () => {
       const { found, epoch } = await this.#ask(load)
-      if (found && epoch === this.#epoch) cache.set(key, found)
+      if (!found || epoch !== this.#epoch) return found
+      const ttl = Math.min(longestMs, Math.floor(lifeOf(found)))
+      if (ttl > 0) cache.set(key, found, { ttl })
       return found
     })
   }

@@ -46,6 +46,10 @@ export const serviceCommands = {
     options: { 'all-keys': { type: 'boolean', help: 'give all its other keys new tokens too' } },
     details: ['The old key stops working at once. The master key reads the new tokens of the others.'],
   },
+  'user keys': {
+    summary: 'list the keys of a user: grants, expiry and last use, never tokens',
+    arguments: nameArgument,
+  },
   'user suspend': {
     summary: 'refuse all requests of a user, and have its jobs wait',
     arguments: nameArgument,

@@ -9,7 +9,9 @@ import type {
   OrganizationDocument,
   UserChanges,
   UserDocument,
+  UserKeyList,
 } from '../contract/documents.ts'
+import type { KeyListing } from './api/keys-api.ts'
 import { connect } from './http/connect.ts'
 import { sendForJson } from './http/send-checked.ts'
 import type { Transport } from './http/transport.ts'
@@ -38,6 +40,9 @@ export function adminClient({ baseUrl, token, retries }: AdminOptions, transport
       suspend: (username: string, reason: string) =>
         sendForJson<UserDocument>(connection, 'suspendUser', { ...user(username), json: { reason } }),
       resume: (username: string) => sendForJson<UserDocument>(connection, 'resumeUser', user(username)),
+      /** Names, grants and last use; never tokens. */
+      keys: (username: string, query: KeyListing = {}) =>
+        sendForJson<UserKeyList>(connection, 'listUserKeys', { ...user(username), query }),
       /** The master token; that it was looked at is recorded. */
       readKey: (username: string) => sendForJson<MasterKey>(connection, 'readMasterKey', user(username)),
       /** A new master token: the old one stops working at once. With `all_keys` new tokens of all keys. */

@@ -10,6 +10,7 @@ export const auditActions = [
   'organization.created',
   'organization.deleted',
   'key.created',
+  'key.changed',
   'key.shown',
   'key.regenerated',
   'key.deleted',

@@ -19,6 +19,31 @@ export type KeyDocument = Readonly<{
   updated_at: string
 }>
 
+/** A key at the addresses of version 4. */
+export type FullKeyDocument = KeyDocument &
+  Readonly<{
+    description: string
+    /** Null: never. */
+    expires_at: string | null
+    /** Null: not used yet. Known to within five minutes. */
+    last_used_at: string | null
+  }>
+export type FullKeyList = Readonly<{ keys: readonly FullKeyDocument[]; total: number }>
+export type NewKey = Readonly<{
+  name: string
+  grants: readonly Grant[]
+  description?: string
+  expires_at?: string | null
+}>
+export type KeyChanges = Readonly<{
+  grants?: readonly Grant[]
+  description?: string
+  expires_at?: string | null
+}>
+/** As the operator sees it: without the token. */
+export type UserKeyDocument = Omit<FullKeyDocument, 'token'>
+export type UserKeyList = Readonly<{ keys: readonly UserKeyDocument[]; total: number }>
+
 export type Grant = ApisGrant | DatabaseGrant | DataServicesGrant
 export type ApisGrant = Readonly<{ type: 'apis'; apis: readonly Api[] }>
 export type DatabaseGrant = Readonly<{
@@ -534,7 +559,16 @@ export type ImportPreview = Readonly<{
   columns: readonly Readonly<{ name: string; type: string }>[]
   /** The first ones, of the first 50 columns, as text cut at 100 characters. */
   first_rows: readonly (readonly (string | null)[])[]
+  /** In which its text was read; null: only GDAL knows. */
+  encoding: string | null
+  /** Of the coordinates in the file; null: it does not tell, or has none. */
+  reference_system: ReferenceSystemDocument | null
+  /** GeoJSON geometries of the first rows, simplified for a small map. */
+  first_shapes: readonly Readonly<Record<string, unknown>>[]
 }>
+
+/** `srid`: null if it has no number in PostGIS. */
+export type ReferenceSystemDocument = Readonly<{ srid: number | null; name: string | null }>
 
 /** A new link. Its address is told only once. */
 export type ExportLink = Readonly<{ id: string; url: string; expires_at: string }>

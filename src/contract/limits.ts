@@ -28,6 +28,7 @@ export const longestWaitSeconds = 60
 
 /** In characters. */
 export const maxKeyNameLength = 255
+export const maxKeyDescriptionLength = 1_000
 export const maxIdempotencyKeyLength = 255
 
 /** Why an account is suspended, in characters. */

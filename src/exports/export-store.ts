@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import type { Account, CallerKey, Holder } from '../auth/account.ts'
-import { readCallerKey } from '../auth/account-store.ts'
+import { isInTime, msLeft, readCallerKey } from '../auth/account-store.ts'
 import type { SqlFormat } from '../contract/formats.ts'
 
 type Control = Pick<Pool, 'query'>
@@ -64,7 +64,7 @@ export async function listExports(
 ): Promise<readonly ExportRecord[]> {
   const { rows } = await control.query<ExportRecord>(
     `select e.id, e.query, e.format, e.filename, k.name as key, e.downloads, e.max_downloads, e.created_at, e.expires_at
-     from cartage.exports e join cartage.api_keys k on k.id = e.key_id and k.token_hash = e.key_hash
+     from cartage.exports e join cartage.api_keys k on k.id = e.key_id and k.token_hash = e.key_hash and ${isInTime}
      where e.user_id = $1 and ($2::integer is null or e.key_id = $2) and e.expires_at > clock_timestamp()
      order by e.created_at desc, e.id`,
     [userId, keyId ?? null],
@@ -93,22 +93,28 @@ export async function takeDownload(
   id: string,
   secretHash: Buffer,
 ): Promise<(ExportedQuery & Readonly<{ key: CallerKey }>) | undefined> {
+  const askedAt = performance.now()
   const { rows } = await control.query(
     `with taken as (
        update cartage.exports set downloads = downloads + 1
        where user_id = $1 and id = $2 and secret_hash = $3 and expires_at > clock_timestamp()
          and (max_downloads is null or downloads < max_downloads)
-         and exists (select from cartage.api_keys k where k.id = key_id and k.token_hash = key_hash)
+         and exists (select from cartage.api_keys k where k.id = key_id and k.token_hash = key_hash and ${isInTime})
        returning key_id, query, format, filename
      )
-     select k.*, taken.query as exported_query, taken.format as exported_format, taken.filename as exported_name
+     select k.*, ${msLeft} as ms_left, taken.query as exported_query, taken.format as exported_format, taken.filename as exported_name
      from taken join cartage.api_keys k on k.id = taken.key_id`,
     [userId, id, secretHash],
   )
   const [row] = rows
   if (!row) return undefined
   const filename = row.exported_name ?? undefined
-  return { key: readCallerKey(row), query: row.exported_query, format: row.exported_format, filename }
+  return {
+    key: readCallerKey(row, askedAt),
+    query: row.exported_query,
+    format: row.exported_format,
+    filename,
+  }
 }
 
 /** A download that has given nothing does not count. */

@@ -13,6 +13,7 @@ import { healthRoutes } from './health/routes.ts'
 import { homeRoutes } from './home/routes.ts'
 import { importsRoutes } from './imports/routes.ts'
 import { jobsRoutes } from './jobs/routes.ts'
+import { fullKeysRoutes } from './keys/full-routes.ts'
 import { keysRoutes } from './keys/routes.ts'
 import { mapPageRoutes } from './map-page/routes.ts'
 import { namedMapsRoutes } from './maps/named-routes.ts'
@@ -85,6 +86,7 @@ export async function buildWorkerServer(services: Services): Promise<FastifyInst
 async function accountRoutes(app: FastifyInstance, services: Services): Promise<void> {
   requireRateGroups(app)
   await add(app, keysRoutes, services, '/api/v3')
+  await add(app, fullKeysRoutes, services, '/api/v4')
   await add(app, jobsRoutes, services)
   await add(app, schedulesRoutes, services)
   await add(app, webhooksRoutes, services)

@@ -17,6 +17,8 @@ import { allowTemporaryTables } from './temporary-tables.ts'
 export type NewKey = Readonly<{
   name: string
   grants: WantedGrants
+  description?: string | undefined
+  expiresAt?: string | null | undefined
   /** Maximum number of keys of a user without its own limit; 0 is unlimited. */
   defaultQuota: number
 }>
@@ -27,14 +29,15 @@ export type NewKey = Readonly<{
  */
 export async function createKey(context: KeysContext, account: Account, request: NewKey): Promise<Key> {
   const { control } = context.databases
-  const { name, grants } = request
+  const { name, grants, description, expiresAt } = request
   let record: KeyRecord | undefined
   try {
     const create = async (tx: ClientBase) => {
       const id = await reserveKeyId(tx, context, account, request)
       const role = keyRoleName(account.masterRole, id)
-      const key = { id, role, token: newToken(), name, scope: grants }
+      const key = { id, role, token: newToken(), name, scope: grants, description, expiresAt }
       record = await insertKey(tx, context.secrets, account, key)
+      if (!record) throw errors.keyInvalid([notAhead])
       refuseFaults(await createKeyRole(context, account, role, grants))
       if (writes(grants)) await allowTemporaryTables(context, account, role)
       await recordKeyAudit(tx, context, 'key.created', account.username, name)
@@ -48,6 +51,8 @@ export async function createKey(context: KeysContext, account: Account, request:
   await awaitCaches(control, context.log)
   return { ...record!, ...asGranted(grants) }
 }
+
+export const notAhead = 'expires_at must be in the future'
 
 /** Call under the user's lock: checks the quota and the name. */
 async function reserveKeyId(

@@ -54,12 +54,14 @@ export async function insertKey(
   tx: ClientBase,
   secrets: Secrets,
   account: Account,
-  key: Readonly<{ id: number; name: string; role: string; token: string; scope: Scope }>,
-): Promise<KeyRecord> {
+  key: Readonly<{ id: number; name: string; role: string; token: string; scope: Scope }> & KeyColumns,
+): Promise<KeyRecord | undefined> {
   const { rows } = await tx.query<{ key: SealedKey }>(
     `insert into cartage.api_keys (id, user_id, name, type, role_name, token_hash, token_encrypted,
-       apis, services, has_table_metadata)
-     overriding system value values ($1, $2, $3, 'regular', $4, $5, $6, $7, $8, $9)
+       apis, services, has_table_metadata, description, expires_at)
+     overriding system value
+     select $1, $2, $3, 'regular', $4, $5, $6, $7, $8, $9, $10, $11
+     where $11::timestamptz is null or $11 > clock_timestamp()
      returning to_json(api_keys) as key`,
     [
       key.id,
@@ -71,9 +73,44 @@ export async function insertKey(
       key.scope.apis,
       key.scope.services,
       key.scope.hasTableMetadata,
+      key.description ?? '',
+      key.expiresAt ?? null,
     ],
   )
-  return openKey(secrets, rows[0]!.key)
+  return rows[0] && openKey(secrets, rows[0].key)
+}
+
+/** What a key has besides its name, token and rights. */
+export type KeyColumns = Readonly<{
+  description?: string | undefined
+  /** Null: never. */
+  expiresAt?: string | null | undefined
+}>
+
+/** Changes only what is given. False: `expiresAt` is not in the future. */
+export async function updateKeyRow(
+  tx: ClientBase,
+  id: number,
+  { description, expiresAt, scope }: KeyColumns & Readonly<{ scope?: Scope | undefined }>,
+): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    `update cartage.api_keys set
+       description = coalesce($2, description),
+       expires_at = case when $3 then $4 else expires_at end,
+       apis = coalesce($5, apis), services = coalesce($6, services),
+       has_table_metadata = coalesce($7, has_table_metadata), updated_at = now()
+     where id = $1 and ($4::timestamptz is null or $4 > clock_timestamp())`,
+    [
+      id,
+      description ?? null,
+      expiresAt !== undefined,
+      expiresAt ?? null,
+      scope?.apis ?? null,
+      scope?.services ?? null,
+      scope?.hasTableMetadata ?? null,
+    ],
+  )
+  return rowCount === 1
 }
 
 export async function findKeyByName(
@@ -83,7 +120,10 @@ export async function findKeyByName(
   name: string,
 ): Promise<KeyRecord | undefined> {
   const { rows } = await control.query<{ key: SealedKey }>(
-    'select to_json(api_keys) as key from cartage.api_keys where user_id = $1 and name = $2',
+    `select to_json(found) as key from (
+       select k.*, use.last_used_at from cartage.api_keys k left join cartage.key_uses use on use.key_id = k.id
+       where k.user_id = $1 and k.name = $2
+     ) found`,
     [userId, name],
   )
   return rows[0] && openKey(secrets, rows[0].key)
@@ -156,8 +196,12 @@ export type SealedKey = Readonly<{
   apis: Scope['apis']
   services: Scope['services']
   has_table_metadata: boolean
+  description: string
   created_at: string
   updated_at: string
+  expires_at: string | null
+  /** A new key has none. */
+  last_used_at?: string | null
 }>
 
 export function openKey(secrets: Secrets, row: SealedKey): KeyRecord {
@@ -168,8 +212,11 @@ export function openKey(secrets: Secrets, row: SealedKey): KeyRecord {
     role: row.role_name,
     token: secrets.decryptToken(Buffer.from(row.token_encrypted.slice('\\x'.length), 'hex')),
     scope: row.type === 'regular' ? scopeOf(row) : row.type === 'master' ? masterScope : defaultScope,
+    description: row.description,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
+    expiresAt: row.expires_at,
+    lastUsedAt: row.last_used_at ?? null,
   }
 }
 

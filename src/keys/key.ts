@@ -19,9 +19,14 @@ export type KeyRecord = Readonly<{
   role: string
   token: string
   scope: Scope
-  /** In PostgreSQL's JSON format. */
+  description: string
+  /** Times are in PostgreSQL's JSON format. */
   createdAt: string
   updatedAt: string
+  /** Null: never. */
+  expiresAt: string | null
+  /** Known to within some minutes. */
+  lastUsedAt: string | null
 }>
 
 /** A key with the current rights of its role. */

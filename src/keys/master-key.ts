@@ -1,12 +1,13 @@
 import type { Account } from '../auth/account.ts'
 import { userByName } from '../auth/account-store.ts'
-import { masterKeyName } from '../contract/key-names.ts'
+import { keyTypes, masterKeyName } from '../contract/key-names.ts'
 import { errors } from '../errors.ts'
 import type { Queryable } from '../postgres/transaction.ts'
 import { inTransaction } from '../postgres/transaction.ts'
 import { recordKeyAudit } from './caller.ts'
-import type { KeysContext } from './key.ts'
+import type { Key, KeysContext } from './key.ts'
 import { findKeyByName, regularKeyNames } from './key-store.ts'
+import { listKeys } from './reading/list-keys.ts'
 import { regenerateToken } from './regenerate-token.ts'
 
 /** The user's master token, for the operator; recorded in the audit. */
@@ -37,6 +38,18 @@ export async function resetAllKeys(
   const others = await regularKeyNames(context.databases.control, account.userId)
   for (const name of others) await regenerateToken(context, account, name)
   return { token, names: [masterKeyName, ...others] }
+}
+
+/** All keys of a user, for the operator. */
+export async function listUserKeys(context: KeysContext, username: string): Promise<readonly Key[]> {
+  const account = await findUser(context.databases.control, username)
+  const found: Key[] = []
+  for (let page = 1; ; page += 1) {
+    const listing = { page, perPage: 1_000, order: 'name', direction: 'asc', types: keyTypes } as const
+    const { total, keys } = await listKeys(context, account, listing)
+    found.push(...keys)
+    if (keys.length === 0 || found.length >= total) return found
+  }
 }
 
 async function findUser(control: Queryable, username: string): Promise<Account> {

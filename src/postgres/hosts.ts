@@ -41,12 +41,15 @@ export function hostFromUrl(id: number, name: string, url: string): Host {
 
 type Parsed = ReturnType<typeof parse> & Readonly<{ target_session_attrs?: string }>
 
-/** A URL has no place for several servers. A password has its commas and slashes encoded. */
+/** A URL has no place for several servers. */
 function partsOf(url: string) {
   const [, before, servers, after] =
-    /^(postgres(?:ql)?:\/\/(?:[^/?#]*@)?)([^/?#@]*,[^/?#@]*)(.*)$/s.exec(url) ?? []
+    /^(postgres(?:ql)?:\/\/(?:[^/?#]*@)?)([^/?#@]*,[^/?#@]*)((?:[/?#].*)?)$/s.exec(url) ?? []
   if (before === undefined) return { before: '', servers: [url], after: '' }
-  return { before, servers: servers!.split(','), after: after! }
+  const names = servers!.split(',')
+  if (names.includes(''))
+    throw errors.hostInvalid('The address names a server without a name: look for a comma too many')
+  return { before, servers: names, after: after! }
 }
 
 /** Where it is, without user or password. */

@@ -1,4 +1,5 @@
 import type { ClientConfig } from 'pg'
+import { hasSqlstate, isConnectionLoss, sqlstate } from './sqlstate.ts'
 import { ScramClient } from './wire/scram-client.ts'
 import { isStandby } from './wire/standby.ts'
 
@@ -12,6 +13,8 @@ export class Primary {
   readonly #login: Login
   #known: Address | undefined
   #search: Promise<Address> | undefined
+  /** Which one to try, while none is known. */
+  #turn = 0
 
   constructor(addresses: readonly Address[], login: Login) {
     this.#addresses = addresses
@@ -23,6 +26,11 @@ export class Primary {
     return this.#addresses.length > 1
   }
 
+  /** The primary as far as it is known; else one server after the other. */
+  get guess(): Address {
+    return this.#known ?? this.#addresses[this.#turn % this.#addresses.length]!
+  }
+
   /** Throws if none of the servers is a primary that answers. */
   find(): Promise<Address> {
     if (this.#known) return Promise.resolve(this.#known)
@@ -32,9 +40,11 @@ export class Primary {
     return this.#search
   }
 
-  /** The server at this address did not answer, or is a standby: the next `find` asks all of them. */
+  /** The server at this address does not answer, or is a standby: the next `find` asks all of them. */
   missed(address: Address): void {
-    if (this.isOneOfSeveral && this.#known === address) this.#known = undefined
+    if (!this.isOneOfSeveral || this.guess !== address) return
+    this.#known = undefined
+    this.#turn = this.#addresses.indexOf(address) + 1
   }
 
   async #ask(): Promise<Address> {
@@ -68,7 +78,6 @@ const answerMs = 3_000
 export async function connectToPrimary<T>(
   primary: Primary,
   connect: (address: Address) => Promise<T>,
-  isAbsent: (error: unknown) => boolean,
 ): Promise<T> {
   const first = await primary.find()
   try {
@@ -76,7 +85,10 @@ export async function connectToPrimary<T>(
   } catch (error) {
     if (!primary.isOneOfSeveral || !isAbsent(error)) throw error
     primary.missed(first)
-    const second = await primary.find()
-    return connect(second)
+    return connect(await primary.find())
   }
 }
+
+/** No primary answers there. One that has no connection left is still the primary. */
+export const isAbsent = (error: unknown) =>
+  isStandby(error) || (isConnectionLoss(error) && !hasSqlstate(error, sqlstate.tooManyConnections))

@@ -32,7 +32,7 @@ const texts: Record<Exclude<EndReason, 'closed'>, string> = {
   'idle-in-transaction': 'it was idle inside a transaction for too long',
   'long-transaction': 'without a key a transaction may not last so long',
   'too-long': 'it has reached the longest time of a session',
-  key: 'its key was deleted, or has a new token',
+  key: 'its key was deleted, has a new token, or has expired',
   suspended: 'the account was suspended',
   database: 'the connection to the database was lost',
   guard: 'it was ended by the guard of the database host',

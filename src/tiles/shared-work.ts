@@ -57,8 +57,10 @@ export class Flights<T> {
     if (known && (!known.isBegun() || (version !== null && known.version === version)))
       return known.work.join(gone)
     let isBegun = false
+    // Not the work itself: each would keep all before it, with their results.
+    const before = version === null ? known?.work.settled : undefined
     const work = new SharedWork(async (allGone) => {
-      if (known && version === null) await known.work.settled
+      await before
       return start(allGone, () => {
         isBegun = true
       })

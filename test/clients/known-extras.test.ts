@@ -60,6 +60,8 @@ async function bodiesOf(
   const { id: webhookId } = (await told.json()) as { id: string }
   return {
     createKey: { parameters, body: { name: 'k', grants: [{ type: 'apis', apis: ['sql'] }] } },
+    createKeyByV4: { parameters, body: { name: 'k4', grants: [{ type: 'apis', apis: ['sql'] }] } },
+    changeKey: { parameters: { ...parameters, key: 'k4' }, body: { description: 'changed' } },
     createJob: { parameters, body: { query: 'select 1' } },
     createJobByV4: { parameters, body: { query: 'select 1' } },
     createSchedule: { parameters, body: { name: 'made', cron: '@daily', query: 'select 1' } },
@@ -86,10 +88,17 @@ async function bodiesOf(
     },
     changePrivacy: { parameters: { ...parameters, table: 't' }, body: { privacy: 'PUBLIC' } },
     createUser: { body: { username: member, api_key: 'brought-along-0001' }, headers: operator },
-    changeUser: { parameters: { username: other.username }, body: { quota_in_bytes: 5 }, headers: operator },
-    suspendUser: { parameters: { username: other.username }, body: { reason: 'unpaid' }, headers: operator },
-    regenerateMasterKey: { parameters: { username: other.username }, body: {}, headers: operator },
+    ...bodiesAboutUser(other.username, operator),
     createOrganization: { body: { name: organization, owner: { username: owner } }, headers: operator },
+  }
+}
+
+function bodiesAboutUser(username: string, headers: Record<string, string>): Record<string, Example> {
+  const parameters = { username }
+  return {
+    changeUser: { parameters, body: { quota_in_bytes: 5 }, headers },
+    suspendUser: { parameters, body: { reason: 'unpaid' }, headers },
+    regenerateMasterKey: { parameters, body: {}, headers },
   }
 }
 

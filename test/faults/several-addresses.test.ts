@@ -3,6 +3,8 @@ import { test } from 'node:test'
 import { readConfig } from '../../src/config/config.ts'
 import { addHost } from '../../src/hosts/add-host.ts'
 import { createLog } from '../../src/log/log.ts'
+import { takeBaseBackup } from '../../src/postgres/cluster/base-backup.ts'
+import { findBinaries } from '../../src/postgres/cluster/find-binaries.ts'
 import { addressOf, hostFromUrl } from '../../src/postgres/hosts.ts'
 import { startService } from '../../src/service/service.ts'
 import { newStandbyPair, type StandbyPair } from '../support/postgres/standby-pair.ts'
@@ -20,6 +22,13 @@ test('an address with several servers of a cluster leads to the primary, before 
   await client.sql('create table t (n int)')
   await client.sql('insert into t values (1)')
   await eventually(async () => assert.equal(await lagOf(pair), '0'))
+
+  const saved: Buffer[] = []
+  const [binaries] = await findBinaries()
+  await takeBaseBackup(keys.adminUrl, binaries!, async (tar) => {
+    for await (const chunk of tar) saved.push(chunk)
+  })
+  assert.ok(Buffer.concat(saved).includes('backup_label'))
 
   await pair.failOver()
   await eventually(async () => assert.deepEqual((await client.sql('select n from t')).rows, [{ n: 1 }]))
@@ -48,6 +57,10 @@ test('an address with several servers is read as libpq reads it', () => {
     addressOf({ ...host, addresses, adminRole, adminPassword, adminDatabase }),
     'a.example:5433,[::1]:5432,c:5432',
   )
+  const alone = hostFromUrl(7, 'alone', 'postgresql://admin:p,w@a.example/base?application_name=x,y')
+  assert.deepEqual([addressOf(alone), alone.adminPassword], ['a.example:5432', 'p,w'])
+  for (const list of ['a,,b', ',a', 'a,'])
+    assert.throws(() => hostFromUrl(7, 'pair', `postgresql://u@${list}/base`), /a comma too many/)
   assert.throws(
     () => hostFromUrl(7, 'pair', 'postgresql://a,b/base?target_session_attrs=standby'),
     /only a primary/,

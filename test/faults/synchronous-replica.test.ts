@@ -26,7 +26,7 @@ test('a job is done only when the synchronous replica has its commit, whatever e
   await host.query(`alter system set synchronous_standby_names = 'replica'`)
   await host.query('select pg_reload_conf()')
 
-  const { waitingAtCommit, importWaitingAtCommit, isDoneWithReplica } = waits({ client, host, replica })
+  const { waitingAtCommit, isDoneWithReplica, importWithReplica } = waits({ client, host, replica })
   await t.test('when its time is over', async () => {
     await isDoneWithReplica(await waitingAtCommit('late', 1_000), 'late')
   })
@@ -48,16 +48,7 @@ test('a job is done only when the synchronous replica has its commit, whatever e
     await isDoneWithReplica(id, 'cancelled')
     await refused
   })
-  await t.test('and an import is complete only then, too', async () => {
-    const id = await importWaitingAtCommit()
-    await host.query(`select pg_cancel_backend(pid) from (${waiting}) found`)
-    await eventually(async () => assert.equal((await host.query(waiting)).rowCount, 0))
-    await sleep(300)
-    assert.equal((await client.imports.read(id)).state, 'importing')
-    await replica.start()
-    assert.equal((await client.imports.finished(id)).state, 'complete')
-    assert.deepEqual((await client.sql('select entry from imported')).rows, [{ entry: 'imported' }])
-  })
+  await t.test('and an import is complete only then, too', importWithReplica)
   const isUnknown = async (id: string) => {
     const { status } = await client.jobs.finished(id)
     assert.equal(status, 'unknown')
@@ -95,13 +86,6 @@ function waits({ client, host, replica }: Parts) {
     )
     return job_id
   }
-  const importWaitingAtCommit = async () => {
-    const sql = `select 'imported' as entry from pg_sleep(0.7)`
-    const { item_queue_id } = await untilItWaits(() =>
-      client.imports.create({ sql }, { table_name: 'imported' }),
-    )
-    return item_queue_id
-  }
   const untilItWaits = async <T>(start: () => Promise<T>): Promise<T> => {
     await replica.start()
     await eventually(async () => assert.equal((await host.query(isSynchronous)).rowCount, 1))
@@ -121,7 +105,20 @@ function waits({ client, host, replica }: Parts) {
     const { rows } = await client.sql(`select count(*)::int as n from ledger where entry = '${entry}'`)
     assert.deepEqual(rows, [{ n: 1 }])
   }
-  return { waitingAtCommit, importWaitingAtCommit, isDoneWithReplica }
+  const importWithReplica = async () => {
+    const sql = `select 'imported' as entry from pg_sleep(0.7)`
+    const { item_queue_id: id } = await untilItWaits(() =>
+      client.imports.create({ sql }, { table_name: 'imported' }),
+    )
+    await host.query(`select pg_cancel_backend(pid) from (${waiting}) found`)
+    await eventually(async () => assert.equal((await host.query(waiting)).rowCount, 0))
+    await sleep(300)
+    assert.equal((await client.imports.read(id)).state, 'importing')
+    await replica.start()
+    assert.equal((await client.imports.finished(id)).state, 'complete')
+    assert.deepEqual((await client.sql('select entry from imported')).rows, [{ entry: 'imported' }])
+  }
+  return { waitingAtCommit, isDoneWithReplica, importWithReplica }
 }
 
 const ofTenant = `usename like '%\\_u%' and backend_type = 'client backend'`

@@ -1,24 +1,26 @@
 import assert from 'node:assert/strict'
-import { randomInt } from 'node:crypto'
+import { randomInt, randomUUID } from 'node:crypto'
 import { chmodSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { CartageProcess } from '../../chaos/process.ts'
 import { type Random, seededRandom } from '../../chaos/random.ts'
 import type { ImportDocument } from '../../src/contract/documents.ts'
 import { columnFile } from '../support/imports/column-files.ts'
 import { made, places } from '../support/imports/import-api.ts'
 import { startImportApi } from '../support/imports/import-processes.ts'
 import { startWorkerProcess } from '../support/jobs/worker-process.ts'
-import { eventually, setup, type TestUser } from '../support/service/setup.ts'
+import { eventually, type Setup, setup, type TestUser } from '../support/service/setup.ts'
 
 const kills = Number(process.env.CARTAGE_TEST_KILLS ?? 3)
 const seed = Number(process.env.CARTAGE_TEST_SEED) || randomInt(2 ** 31)
 
-type Sent = Readonly<{ user: TestUser; id: string; rows: number }>
+/** `name`: of an import that adds rows to the slow table. */
+type Sent = Readonly<{ user: TestUser; id: string; rows: number; name?: string }>
 
-test('workers killed at any moment leave no part of an import, and load none twice', {
+test('workers killed while they import leave no part of an import, and load none twice', {
   timeout: 3_600_000,
 }, async (t) => {
   t.diagnostic(`CARTAGE_TEST_SEED=${seed} CARTAGE_TEST_KILLS=${kills}`)
@@ -28,29 +30,28 @@ test('workers killed at any moment leave no part of an import, and load none twi
   chmodSync(spool, 0o777)
   const house = await setup(t, { isIsolated: true })
   const users = [house.user, await house.createUser(), await house.createUser()]
-  const url = await startImportApi(t, house, spool)
+  for (const user of users) await user.sql(slowTable)
+  const api = importsAt(await startImportApi(t, house, spool))
   const start = () => startWorkerProcess(t, house, { CARTAGE_IMPORT_DIR: spool })
   const workers = [await start(), await start()]
   for (const worker of workers) worker.isRevived = true
   const sent: Sent[] = []
-  const api = importsAt(url)
+  const kinds = files()
   const stop = new AbortController()
   const senders = users.map((user, at) =>
-    keepImporting(api, user, seededRandom(seed + at), sent, stop.signal),
+    keepImporting(api, user, kinds, seededRandom(seed + at), sent, stop.signal),
   )
   const random = seededRandom(seed - 1)
-  for (let kill = 0; kill < kills; kill++) {
-    const victim = workers[kill % workers.length]!
-    await eventually(async () => assert.ok(victim.isAlive && (await api.countRunning(users)) >= 2), 120_000)
-    await sleep(random.between(0, 1_500))
-    victim.signal('SIGKILL')
-  }
+  const hits = new Set<string>()
+  for (let kill = 0; kill < kills; kill++)
+    for (const id of await killAtWork(house, workers[kill % workers.length]!, random)) hits.add(id)
   stop.abort()
   await Promise.all(senders)
   const ends = new Map<Sent, ImportDocument>()
   for (const each of sent) ends.set(each, await api.ended(each))
   const failed = [...ends.values()].filter(({ success }) => !success)
-  t.diagnostic(`${sent.length} imports, of which ${failed.length} were given up`)
+  t.diagnostic(`${kills} kills hit ${hits.size} of ${sent.length} imports; ${failed.length} were given up`)
+  assert.ok([...hits].every((id) => sent.some((one) => one.id === id)))
   // After three crashes an import is given up; nothing else may fail.
   for (const { error_code, get_error_text } of failed)
     assert.equal(error_code, 6671, get_error_text?.what_about)
@@ -65,11 +66,48 @@ test('workers killed at any moment leave no part of an import, and load none twi
         readdirSync(spool).filter((name) => name !== '.id'),
         [],
       ),
-    120_000,
+    180_000,
   )
 })
 
-/** Every import that is complete has its one table with all its rows; there is no other table. */
+/** Rows are added and committed slowly, so that imports take time and no processor. */
+const slowTable = `create table slow (name text, n int);
+  create function wait() returns trigger language plpgsql as 'begin perform pg_sleep(0.4); return null; end';
+  create trigger wait after insert on slow execute function wait();
+  create function wait_once() returns trigger language plpgsql as
+    'begin if new.n = 0 then perform pg_sleep(0.4); end if; return null; end';
+  create constraint trigger wait_at_commit after insert on slow deferrable initially deferred
+    for each row execute function wait_once()`
+
+/** Kills a worker at any moment of an import that it has. Returns its imports that had not ended. */
+async function killAtWork(house: Setup, victim: CartageProcess, random: Random): Promise<string[]> {
+  for (;;) {
+    // After a kill the worker has to come back.
+    await eventually(
+      async () => assert.ok(victim.isAlive && (await importsOf(house, victim.pid)).length > 0),
+      120_000,
+    )
+    await sleep(random.between(0, 900))
+    const { pid } = victim
+    if (!victim.isAlive || (await importsOf(house, pid)).length === 0) continue
+    process.kill(pid, 'SIGKILL')
+    const hit = await importsOf(house, pid)
+    if (hit.length > 0) return hit
+  }
+}
+
+/** That a worker has begun and not ended. */
+async function importsOf(house: Setup, pid: number): Promise<string[]> {
+  const { rows } = await house.service.services.databases.control.query<{ id: string }>(
+    `select j.id from cartage.workers w join cartage.jobs j on j.worker_id = w.id
+     join cartage.imports i on i.user_id = j.user_id and i.id = j.id
+     where w.name like $1 and j.finished_at is null and i.at_work = j.claim`,
+    [`% ${pid}`],
+  )
+  return rows.map(({ id }) => id)
+}
+
+/** Every import that is complete has its rows once, and every other one none; there is no other table. */
 async function checkTables(
   user: TestUser,
   ends: readonly (readonly [Sent, ImportDocument])[],
@@ -78,49 +116,67 @@ async function checkTables(
     `select relname as name from pg_class where relnamespace = $1::regnamespace and relkind in ('r', 'S') order by 1`,
     [user.account.schema],
   )
-  const wanted = ends.flatMap(([, { table_names: names }]) => names)
+  const newTables = ends.filter(([{ name }]) => name === undefined)
+  const wanted = newTables.flatMap(([, { table_names: names }]) => names)
   const sequences = wanted.map((name) => `${name}_cartodb_id_seq`)
-  assert.deepEqual(rows.map(({ name }) => name).sort(), [...wanted, ...sequences].sort())
-  for (const [{ rows: count }, { table_name: name }] of ends) {
+  assert.deepEqual(rows.map(({ name }) => name).sort(), [...wanted, ...sequences, 'slow'].sort())
+  for (const [{ rows: count }, { table_name: name }] of newTables) {
     if (name === null) continue
     const counted = await user.sql(`select count(*)::int as rows from ${name}`)
     assert.deepEqual(counted.rows, [{ rows: count }], name)
   }
+  const added = await user.sql(
+    'select name, count(*)::int as rows, count(distinct n)::int as kinds from slow group by name order by name',
+  )
+  const complete = ends.filter(([{ name }, { success }]) => name !== undefined && success)
+  assert.deepEqual(
+    added.rows,
+    complete
+      .map(([{ name, rows: count }]) => ({ name, rows: count, kinds: count }))
+      .sort((one, other) => (one.name! < other.name! ? -1 : 1)),
+  )
 }
 
 /** Sends one import after the other. */
 async function keepImporting(
   api: ReturnType<typeof importsAt>,
   user: TestUser,
+  kinds: readonly SentFile[],
   random: Random,
   sent: Sent[],
   signal: AbortSignal,
 ): Promise<void> {
-  const kinds = files()
   while (!signal.aborted) {
-    const { name, content, rows } = random.pick(kinds)
-    const id = await api.post(user, name, content)
-    if (id === undefined) await sleep(500)
-    else sent.push({ user, id, rows })
+    const kind = random.isLucky(0.7) ? slowFile() : random.pick(kinds)
+    const id = await api.post(user, kind)
+    if (id === undefined) await sleep(200)
+    else sent.push({ user, id, rows: kind.rows, ...(kind.name !== undefined && { name: kind.name }) })
   }
 }
 
-function files() {
-  const lines = (count: number) =>
-    Array.from({ length: count }, (_, at) => `${at % 180},${at % 90},text of row ${at}`).join('\n')
+/** `name`: of its rows in the table that it is added to. */
+type SentFile = Readonly<{ query: string; content: Buffer; rows: number; name?: string }>
+
+function files(): readonly SentFile[] {
+  const lines = Array.from({ length: 100 }, (_, at) => `${at},${at % 90},text of row ${at}`)
   return [
-    { name: 'big.csv', content: Buffer.from(`lon,lat,c\n${lines(60_000)}\n`), rows: 60_000 },
-    { name: 'small.csv', content: Buffer.from(`lon,lat,c\n${lines(100)}\n`), rows: 100 },
-    { name: 'some.gpkg', content: made('GPKG', 'a.gpkg', places).get('a.gpkg')!, rows: 3 },
-    { name: 'some.parquet', content: columnFile('pyarrow.parquet'), rows: 3 },
+    { query: 'filename=small.csv', content: Buffer.from(`lon,lat,c\n${lines.join('\n')}\n`), rows: 100 },
+    { query: 'filename=some.gpkg', content: made('GPKG', 'a.gpkg', places).get('a.gpkg')!, rows: 3 },
+    { query: 'filename=some.parquet', content: columnFile('pyarrow.parquet'), rows: 3 },
   ]
+}
+
+function slowFile(): SentFile {
+  const name = randomUUID()
+  const content = Buffer.from(`name,n\n${Array.from({ length: 50 }, (_, n) => `${name},${n}`).join('\n')}\n`)
+  return { query: 'filename=slow.csv&collision_strategy=append', content, rows: 50, name }
 }
 
 function importsAt(url: string) {
   const address = ({ username, masterToken }: TestUser, path: string) =>
     `${url}/user/${username}/api/v1/imports${path}api_key=${masterToken}`
-  const post = async (user: TestUser, name: string, content: Buffer): Promise<string | undefined> => {
-    const answer = await fetch(address(user, `?filename=${name}&`), {
+  const post = async (user: TestUser, { query, content }: SentFile): Promise<string | undefined> => {
+    const answer = await fetch(address(user, `?${query}&`), {
       method: 'POST',
       body: new Uint8Array(content),
     })
@@ -130,22 +186,11 @@ function importsAt(url: string) {
     assert.equal(answer.status, 200, JSON.stringify(body))
     return (body as { item_queue_id: string }).item_queue_id
   }
-  /** Of these users' imports. */
-  const countRunning = async (users: readonly TestUser[]) => {
-    const lists = await Promise.all(users.map(async (user) => (await fetch(address(user, '?'))).json()))
-    const ids = lists.flatMap((list, at) =>
-      (list as { imports: string[] }).imports.map((id) => ({ user: users[at]!, id })),
-    )
-    const all = await Promise.all(ids.map(({ user, id }) => read(user, id)))
-    return all.filter(({ state }) => state === 'importing' || state === 'unpacking').length
-  }
-  const read = async (user: TestUser, id: string) =>
-    (await (await fetch(address(user, `/${id}?`))).json()) as ImportDocument
   const ended = ({ user, id }: Sent) =>
     eventually(async () => {
-      const document = await read(user, id)
+      const document = (await (await fetch(address(user, `/${id}?wait=5&`))).json()) as ImportDocument
       assert.ok(document.success !== undefined, JSON.stringify(document))
       return document
     }, 180_000)
-  return { post, countRunning, ended }
+  return { post, ended }
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { setupImports } from '../support/imports/import-api.ts'
+import { made, places, setupImports } from '../support/imports/import-api.ts'
+import { zipOf } from '../support/imports/zip.ts'
 
 const place = (name: string, at: string) =>
   `<Placemark><name>${name}</name><Point><coordinates>${at}</coordinates></Point></Placemark>`
@@ -56,6 +57,62 @@ test('a preview lists bad rows and warnings, and tells why a file cannot be impo
   const headers = { 'content-type': 'application/json' }
   assert.equal((await fetch(url, { method: 'POST', headers, body })).status, 400)
   assert.equal((await post('t.csv', 'a\n1\n', { preview: 'maybe' })).status, 400)
+})
+
+test('a preview tells encoding and reference system of the file, and draws its first shapes', async (t) => {
+  const { load } = await setupImports(t)
+  const preview = async (name: string, content: string | Buffer) => {
+    const done = await load(name, content, { preview: 'true' })
+    assert.equal(done.get_error_text, null, name)
+    return done.preview!
+  }
+  const utm = made('GPKG', 'a.gpkg', places, '-t_srs', 'EPSG:25832').get('a.gpkg')!
+  const [one] = await preview('utm.gpkg', utm)
+  assert.deepEqual(one!.reference_system, { srid: 25832, name: 'ETRS89 / UTM zone 32N' })
+  assert.equal(one!.encoding, 'UTF-8')
+  const shapes = one!.first_shapes as { type: string; coordinates: number[] }[]
+  assert.deepEqual(
+    shapes.map(({ type }) => type),
+    ['Point', 'Point'],
+  )
+  const [drawn] = shapes
+  assert.ok(Math.abs(drawn!.coordinates[0]!) <= 180 && Math.abs(drawn!.coordinates[1]!) <= 90)
+  const files = [
+    ...made('ESRI Shapefile', 'a.shp', places, '-t_srs', 'EPSG:3857', '-lco', 'ENCODING=ISO-8859-1'),
+  ]
+  const all = files.map(([name, content]) => ({ name, content }))
+  const [told] = await preview('told.zip', zipOf(all))
+  assert.deepEqual([told!.encoding, told!.reference_system?.srid], ['ISO-8859-1', 3857])
+  const [assumed] = await preview('not-told.zip', zipOf(all.filter(({ name }) => !name.endsWith('.cpg'))))
+  assert.equal(assumed!.encoding, 'WINDOWS-1252')
+  const [towns] = await preview('towns.csv', Buffer.from('lon,lat,name\n10.4,54.9,\xc6r\xf8\n', 'latin1'))
+  assert.deepEqual([towns!.encoding, towns!.reference_system?.srid], ['WINDOWS-1252', 4326])
+  assert.deepEqual(towns!.first_shapes, [{ type: 'Point', coordinates: [10.4, 54.9] }])
+  const [plain] = await preview('plain.csv', 'a\n1\n')
+  assert.deepEqual([plain!.encoding, plain!.reference_system, plain!.first_shapes], ['UTF-8', null, []])
+  const [untold] = await preview('untold.geojson', '{"type":"Point","coordinates":[1,2]}')
+  assert.equal(untold!.reference_system?.srid, 4326)
+})
+
+test('the shapes of a preview are few and simple', async (t) => {
+  const { load } = await setupImports(t)
+  const ring = (at: number) =>
+    Array.from({ length: 5_000 }, (_, turn) => {
+      const angle = (2 * Math.PI * (turn % 4_999)) / 4_999
+      return [at + Math.cos(angle), Math.sin(angle)]
+    })
+  const features = Array.from({ length: 150 }, (_, at) => ({
+    type: 'Feature',
+    properties: {},
+    geometry: { type: 'Polygon', coordinates: [ring(at)] },
+  }))
+  const file = JSON.stringify({ type: 'FeatureCollection', features })
+  const done = await load('rings.geojson', file, { preview: 'true' })
+  assert.equal(done.get_error_text, null)
+  const { rows, first_shapes } = done.preview![0]!
+  assert.equal(rows, 150)
+  assert.ok(first_shapes.length > 10 && first_shapes.length <= 100, String(first_shapes.length))
+  assert.ok(JSON.stringify(first_shapes).length <= 70_000)
 })
 
 test('a preview names the sheet of a workbook', async (t) => {

@@ -113,7 +113,7 @@ async function repeatsLookUp(pair: Pair): Promise<void> {
   const token = await near.createKey(master, 'k')
   const held: Flow[] = []
   proxy.watch((flow, text) => {
-    if (held.length > 0 || !/from cartage\.api_keys where user_id = \$1 and token_hash/.test(text)) return
+    if (held.length > 0 || !/from cartage\.api_keys k where user_id = \$1 and token_hash/.test(text)) return
     flow.holdAnswers()
     held.push(flow)
   })

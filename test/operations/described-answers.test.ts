@@ -102,6 +102,7 @@ async function askForAccounts(ask: Ask, name: string, admin: Headers): Promise<v
   const username = `${name}-2`
   await ask('createUser', 201, { json: { username }, headers: admin })
   await ask('createUser', 409, { json: { username }, headers: admin })
+  await ask('listUserKeys', 200, { parameters: { username }, headers: admin })
   await ask('readMasterKey', 200, { parameters: { username }, headers: admin })
   await ask('regenerateMasterKey', 200, { parameters: { username }, headers: admin })
   await ask('regenerateMasterKey', 200, {

@@ -1,10 +1,14 @@
 import { useEffect, useRef } from 'preact/hooks'
 import type { Geometry } from '../../geo/ewkb.ts'
 import { boundsOf, type Shape } from '../../geo/shapes.ts'
+import { adoptStyles } from '../../parts/browser/styles.ts'
 import { useLoaded } from '../../parts/loading.tsx'
 import { LoadMap } from '../map-loading.tsx'
+import css from '../result.css' with { type: 'text' }
 import { readWorld, resultStyle } from './map-style.ts'
 import { openMap } from './open-map.ts'
+
+adoptStyles(css)
 
 /** One shape on a map of the world. */
 export default function SmallMap({ shape }: Readonly<{ shape: Geometry }>) {

@@ -1,7 +1,10 @@
+import { useMemo } from 'preact/hooks'
 import type { ImportPreview } from '../../../src/contract/documents.ts'
 import { importWarnings } from '../../../src/contract/text/import-warnings.ts'
+import type { Geometry } from '../../geo/ewkb.ts'
 import { plural } from '../../parts/format.ts'
 import { ErrorNotice } from '../../parts/notice.tsx'
+import { LazySmallMap } from '../../result/lazy-view.tsx'
 import { RejectedTable } from '../rejected-table.tsx'
 import type { ServiceImport } from './service-import.ts'
 
@@ -80,13 +83,39 @@ function Layers({ preview, isOne, leftOut, leaveOut }: LayersProps) {
               {plural(one.rows, 'row')}, {plural(one.columns.length, 'column')}
             </span>
           </div>
+          <p class="muted small">{originOf(one)}</p>
           <details open={at === 0}>
             <summary>First rows of {one.layer ?? one.table}</summary>
             <FirstRows of={one} />
           </details>
+          {at === 0 && one.first_shapes.length > 0 && <FirstShapes of={one} />}
         </div>
       ))}
     </>
+  )
+}
+
+function originOf({ encoding, reference_system: system, first_shapes }: ImportPreview): string {
+  const text = encoding === null ? undefined : `Text in ${encoding}`
+  const told = system && (system.name ?? 'a reference system without a number')
+  const place = told ? `coordinates in ${told}${system.srid ? ` (EPSG:${system.srid})` : ''}` : undefined
+  const assumed = !system && first_shapes.length > 0 ? 'no reference system told' : undefined
+  return [text, place ?? assumed].filter(Boolean).join(' · ')
+}
+
+/** So many as the service tells. */
+function FirstShapes({ of: { first_shapes, rows } }: Readonly<{ of: ImportPreview }>) {
+  const shape = useMemo(
+    () => ({ type: 'GeometryCollection' as const, geometries: first_shapes as unknown as Geometry[] }),
+    [first_shapes],
+  )
+  return (
+    <figure class="first-shapes">
+      <LazySmallMap shape={shape} />
+      <figcaption class="muted small">
+        {first_shapes.length < rows ? `The first ${plural(first_shapes.length, 'shape')}` : 'All shapes'}
+      </figcaption>
+    </figure>
   )
 }
 

@@ -7,7 +7,8 @@ import { userByName } from '../../auth/account-store.ts'
 import { defaultSchedules } from '../../contract/limits.ts'
 import { describeKeyQuota, describeQuota } from '../../contract/text/sizes.ts'
 import { errors } from '../../errors.ts'
-import { resetAllKeys, resetMasterKey, showMasterKey } from '../../keys/master-key.ts'
+import type { Key } from '../../keys/key.ts'
+import { listUserKeys, resetAllKeys, resetMasterKey, showMasterKey } from '../../keys/master-key.ts'
 import { addressOf, type Host } from '../../postgres/hosts.ts'
 import { confirm } from '../ask.ts'
 import type { Command } from '../command.ts'
@@ -86,6 +87,37 @@ const resetKey: Command['run'] = async ({ args, values }) => {
   }
 }
 
+const keys: Command['run'] = async ({ args }) => {
+  const found = await asOperator((installation) => listUserKeys(installation, args[0]!))
+  return {
+    document: { keys: found.map(keyDocument) },
+    lines: found.map((key) =>
+      [
+        `${key.name} (${key.type})`,
+        `last used ${key.lastUsedAt === null ? 'never' : isoTime(key.lastUsedAt)}`,
+        ...(key.expiresAt === null ? [] : [`expires ${isoTime(key.expiresAt)}`]),
+        ...key.tables.map(({ schema, name, permissions }) => `${schema}.${name}: ${permissions.join(' ')}`),
+        ...key.schemas.map(({ name }) => `create in ${name}`),
+      ].join(', '),
+    ),
+  }
+}
+
+/** Without the token. */
+const keyDocument = ({ name, type, description, scope, tables, schemas, ...times }: Key) => ({
+  name,
+  type,
+  description,
+  apis: scope.apis,
+  tables,
+  schemas,
+  created_at: isoTime(times.createdAt),
+  expires_at: times.expiresAt && isoTime(times.expiresAt),
+  last_used_at: times.lastUsedAt && isoTime(times.lastUsedAt),
+})
+
+const isoTime = (time: string) => new Date(time).toISOString()
+
 const suspend: Command['run'] = async ({ args, values }) => {
   const reason = textOf(values, 'reason') ?? ''
   const account = await asOperator((installation) => suspendUser(installation, args[0]!, reason))
@@ -110,6 +142,7 @@ export const userRuns = {
   'user list': list,
   'user show': show,
   'user reset-key': resetKey,
+  'user keys': keys,
   'user suspend': suspend,
   'user resume': resume,
   'user delete': remove,

@@ -1,4 +1,12 @@
-import type { Grant, KeyDocument, KeyList } from '../../contract/documents.ts'
+import type {
+  FullKeyDocument,
+  FullKeyList,
+  Grant,
+  KeyChanges,
+  KeyDocument,
+  KeyList,
+  NewKey,
+} from '../../contract/documents.ts'
 import type { SortOrder } from '../../contract/formats.ts'
 import type { KeyOrder } from '../../contract/key-names.ts'
 import type { Connection } from '../http/send.ts'
@@ -25,6 +33,16 @@ export function keysOf(connection: Connection, name: string) {
       sendForJson<KeyDocument>(connection, 'readKey', one(key, query)),
     delete: (key: string, query: Target = {}) =>
       sendForJson<KeyDocument>(connection, 'deleteKey', one(key, query)),
+    /** With description, expiry and last use. */
+    listFull: (query: KeyListing & Target = {}) =>
+      sendForJson<FullKeyList>(connection, 'listKeysByV4', { parameters: { name }, query }),
+    createFull: (key: NewKey, query: Target = {}) =>
+      sendForJson<FullKeyDocument>(connection, 'createKeyByV4', { parameters: { name }, query, json: key }),
+    details: (key: string, query: Target = {}) =>
+      sendForJson<FullKeyDocument>(connection, 'readKeyByV4', one(key, query)),
+    /** Changes grants, description or expiry in place: the token stays. */
+    change: (key: string, json: KeyChanges, query: Target = {}) =>
+      sendForJson<FullKeyDocument>(connection, 'changeKey', { ...one(key, query), json }),
     regenerate: (key: string, query: Target = {}) =>
       sendForJson<KeyDocument>(connection, 'regenerateToken', one(key, query)),
   }

@@ -10,10 +10,15 @@ import { updateUser } from '../../accounts/update-user.ts'
 import { listAccounts } from '../../accounts/user-store.ts'
 import { userByName } from '../../auth/account-store.ts'
 import { errors } from '../../errors.ts'
+import type { Key } from '../../keys/key.ts'
 import { resetAllKeys, resetMasterKey, showMasterKey } from '../../keys/master-key.ts'
+import { listKeys } from '../../keys/reading/list-keys.ts'
+import { fullKeyDocument } from '../keys/document.ts'
+import { readListing } from '../keys/request.ts'
 import { noteRefusal } from '../middleware/authenticate.ts'
 import { clientAddress } from '../middleware/credential/client-address.ts'
 import { forbidStoring } from '../middleware/guard-answers.ts'
+import type { Parameters } from '../middleware/parameters.ts'
 import type { Services } from '../services.ts'
 import { organizationDocument, userDocument } from './document.ts'
 import { installationRoutes } from './installation-routes.ts'
@@ -29,6 +34,7 @@ import {
   organizationSchema,
   resumptionSchema,
   suspensionSchema,
+  userKeyListSchema,
   userListSchema,
   userRemovalSchema,
   userSchema,
@@ -40,6 +46,7 @@ export async function adminRoutes(app: FastifyInstance, services: Services): Pro
   app.addHook('onRequest', async (request) => requireAdmin(services, request))
   userRoutes(app, services)
   suspensionRoutes(app, services)
+  userKeysRoute(app, services)
   masterKeyRoutes(app, services)
   organizationRoutes(app, services)
   installationRoutes(app, services)
@@ -99,6 +106,22 @@ function suspensionRoutes(app: FastifyInstance, { installation }: Services): voi
 }
 
 type OneUser = { Params: { username: string } }
+
+/** Never with tokens. */
+function userKeysRoute(app: FastifyInstance, { installation, databases: { control } }: Services): void {
+  // The schema only describes; the reader reports what is wrong.
+  const route = { schema: userKeyListSchema, validatorCompiler: () => () => true }
+  app.get<OneUser>('/users/:username/keys', route, async ({ params: { username }, query }) => {
+    const account = await userByName(control, username)
+    if (!account) throw errors.accountNotFound('User', username)
+    const { total, keys } = await listKeys(installation, account, readListing(query as Parameters))
+    const withoutToken = (key: Key) => {
+      const { token: _secret, ...shown } = fullKeyDocument(key, username)
+      return shown
+    }
+    return { keys: keys.map(withoutToken), total }
+  })
+}
 
 function masterKeyRoutes(app: FastifyInstance, { installation }: Services): void {
   app.get<OneUser>('/users/:username/key', { schema: masterKeySchema }, async ({ params }) => ({

@@ -1,6 +1,8 @@
 import { orgRoles } from '../../contract/admin-names.ts'
+import { keyOrders, keyTypes } from '../../contract/key-names.ts'
 import { accountNameRule, maxReasonLength } from '../../contract/limits.ts'
-import { answered, knownExtras } from '../middleware/schemas.ts'
+import { userKey } from '../keys/full-schemas.ts'
+import { answered, knownExtras, paging } from '../middleware/schemas.ts'
 
 /** The schemas that validate the admin API, and that its OpenAPI description is made of. */
 
@@ -159,6 +161,27 @@ export const resumptionSchema = {
   description: 'The user is served again, and its jobs go on.',
   params: params('username'),
   response: { 200: user },
+} as const
+
+export const userKeyListSchema = {
+  tags: ['admin'],
+  summary: 'List the keys of a user, without their tokens',
+  params: params('username'),
+  querystring: {
+    type: 'object',
+    properties: {
+      ...paging,
+      order: { type: 'string', enum: keyOrders, default: 'updated_at' },
+      order_direction: { ...paging.order_direction, default: 'asc' },
+      type: { type: 'string', description: `A comma list of ${keyTypes.join(', ')}` },
+    },
+  },
+  response: {
+    200: {
+      description: 'One page of the keys',
+      ...answered({ keys: { type: 'array', items: userKey }, total: { type: 'integer' } }),
+    },
+  },
 } as const
 
 const masterKey = {

@@ -92,6 +92,17 @@ const document = {
           rows: whole,
           columns: { type: 'array', items: answered({ name: text, type: text }) },
           first_rows: { type: 'array', items: { type: 'array', items: { type: ['string', 'null'] } } },
+          encoding: { type: ['string', 'null'], description: 'Of the text in the file' },
+          reference_system: {
+            ...answered({ srid: { type: ['integer', 'null'] }, name: { type: ['string', 'null'] } }),
+            type: ['object', 'null'],
+            description: 'Of the coordinates in the file. null: it does not tell, or has none',
+          },
+          first_shapes: {
+            type: 'array',
+            items: { type: 'object', additionalProperties: true },
+            description: 'GeoJSON geometries of the first rows, simplified for a small map',
+          },
         }),
         description: 'With preview: the tables that the import would make, and their first rows',
       },
@@ -139,7 +150,7 @@ const parameters = {
     type: 'boolean',
     default: false,
     description:
-      'Of a file: it is read and checked as for an import, and nothing is stored. The document tells its layers, columns, types and first rows in `preview`',
+      'Of a file: it is read and checked as for an import, and nothing is stored. The document tells its layers, columns, types, first rows, encoding and reference system in `preview`',
   },
   sql: { type: 'string', description: 'One SELECT whose rows become the table table_name' },
   table_copy: { type: 'string', description: 'A table to copy to table_name' },

@@ -20,7 +20,7 @@ import type {
   JobTiming,
   RetryRule,
 } from '../../jobs/job.ts'
-import { isObject, isUuid, type Parameters } from '../middleware/parameters.ts'
+import { isObject, isUuid, type Parameters, zonedTime } from '../middleware/parameters.ts'
 import { readParams, writtenParams } from './bound-values.ts'
 
 /** Reads the body of a new job at the classic address. */
@@ -86,17 +86,9 @@ function readTiming(members: Parameters): JobTiming {
 }
 
 function readNotBefore(value: unknown): string {
-  const written = typeof value === 'string' ? /^(\d{4}-\d\d-\d\d)T.*(Z|[+-]\d\d:?\d\d)$/.exec(value) : null
-  const time = written && isoOf(written[0])
-  // In the zone of the service a year may become another one, and JavaScript takes 31 February for 3 March.
-  if (time && /^(?!0000)\d{4}-/.test(time) && isoOf(`${written[1]}T00:00:00Z`)?.startsWith(written[1]!))
-    return time
+  const time = zonedTime(value)
+  if (time) return time
   throw errors.jobInvalid('not_before must be a time with its zone, such as 2026-01-31T10:00:00Z')
-}
-
-function isoOf(text: string): string | undefined {
-  const time = new Date(text)
-  return Number.isNaN(time.getTime()) ? undefined : time.toISOString()
 }
 
 export function readRetry(value: unknown): RetryRule {

@@ -1,4 +1,4 @@
-import type { KeyDocument, KeyList } from '../../contract/documents.ts'
+import type { FullKeyDocument, KeyDocument, KeyList } from '../../contract/documents.ts'
 import type { Key, KeyListing } from '../../keys/key.ts'
 import { pageLinks } from '../middleware/page.ts'
 import type { Parameters } from '../middleware/parameters.ts'
@@ -26,6 +26,20 @@ export function keyDocument(key: Key, username: string): KeyDocument {
     updated_at: timestamp(key.updatedAt),
   }
 }
+
+/** The key as it is shown at the addresses of version 4. */
+export function fullKeyDocument(key: Key, username: string): FullKeyDocument {
+  return {
+    ...keyDocument(key, username),
+    description: key.description,
+    created_at: isoTime(key.createdAt),
+    updated_at: isoTime(key.updatedAt),
+    expires_at: key.expiresAt && isoTime(key.expiresAt),
+    last_used_at: key.lastUsedAt && isoTime(key.lastUsedAt),
+  }
+}
+
+const isoTime = (time: string) => new Date(time).toISOString()
 
 /** Most servers run in UTC, and a page has forty timestamps: these need no date calculation. */
 function timestamp(time: string): string {

@@ -1,13 +1,15 @@
 import type { FastifyRequest } from 'fastify'
 import type { KeyType } from '../../contract/key-names.ts'
 import { defaultKeyName, keyOrders, keyTypes, masterKeyName } from '../../contract/key-names.ts'
-import { maxKeyNameLength } from '../../contract/limits.ts'
+import { maxKeyDescriptionLength, maxKeyNameLength } from '../../contract/limits.ts'
 import { errors } from '../../errors.ts'
-import { faultTexts } from '../../keys/create-key.ts'
+import { faultTexts, type NewKey } from '../../keys/create-key.ts'
 import type { SchemaGrant, TableGrant, WantedGrants } from '../../keys/grants.ts'
 import type { KeyListing } from '../../keys/key.ts'
+import type { KeyChanges } from '../../keys/update-key.ts'
 import { readPage } from '../middleware/page.ts'
-import { isObject, type Parameters, textOf } from '../middleware/parameters.ts'
+import { isObject, type Parameters, textOf, zonedTime } from '../middleware/parameters.ts'
+import { knownExtras } from '../middleware/schemas.ts'
 import { grantShapes, newKeyShape } from './shapes.ts'
 import { faultOf } from './validate-key-body.ts'
 
@@ -23,6 +25,44 @@ export function readNewKey(body: unknown): { name: string; grants: WantedGrants 
   if (faults.length > 0) throw errors.keyInvalid(faults)
   return { name: wanted.name as string, grants: readGrants(wanted.grants as readonly Section[]) }
 }
+
+/** The same for a key with description and expiry. */
+export function readFullKey(body: unknown): Omit<NewKey, 'defaultQuota'> {
+  const { description, expires_at, last_used_at: _ignored, ...wanted } = isObject(body) ? body : {}
+  return { ...readNewKey(wanted), ...readColumns({ description, expires_at }) }
+}
+
+export function readKeyChanges(body: unknown): KeyChanges {
+  const changes = isObject(body) ? body : {}
+  const unknown = Object.keys(changes).find((name) => !changeable.includes(name))
+  if (unknown !== undefined)
+    throw errors.keyInvalid([`${unknown} cannot be changed; known: grants, description, expires_at`])
+  const { grants } = changes
+  if (grants === undefined) return readColumns(changes)
+  const faults = faultsOfGrants(grants)
+  if (faults.length > 0) throw errors.keyInvalid(faults)
+  return { ...readColumns(changes), grants: readGrants(grants as readonly Section[]) }
+}
+
+const changeable = ['grants', 'description', 'expires_at', ...Object.keys(knownExtras)]
+
+function readColumns({ description, expires_at }: Parameters): Omit<KeyChanges, 'grants'> {
+  const faults = [
+    ...(description === undefined || isDescription(description) ? [] : [badDescription]),
+    ...(expires_at === undefined || expires_at === null || zonedTime(expires_at) ? [] : [badTime]),
+  ]
+  if (faults.length > 0) throw errors.keyInvalid(faults)
+  const expiresAt = expires_at === null ? null : zonedTime(expires_at)
+  return { description: description as string | undefined, expiresAt }
+}
+
+const isDescription = (value: unknown) =>
+  typeof value === 'string' &&
+  [...value].length <= maxKeyDescriptionLength &&
+  !/[^\P{Cc}\n\t]|\p{Cs}/u.test(value)
+
+const badDescription = `description must be a text of at most ${maxKeyDescriptionLength} characters`
+const badTime = 'expires_at must be a time with its zone, such as 2026-01-31T10:00:00Z, or null for never'
 
 function faultsOfName(name: unknown): string[] {
   if (name === undefined || name === null) return ["Name can't be blank"]

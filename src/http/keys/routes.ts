@@ -78,7 +78,7 @@ const common = {
 } as const satisfies RouteShorthandOptions
 
 /** The account whose keys are meant: the caller's own, or the member named by an owner or admin. */
-async function addressedAccount(services: Services, request: FastifyRequest): Promise<Account> {
+export async function addressedAccount(services: Services, request: FastifyRequest): Promise<Account> {
   const { account } = await keysCaller(services, request)
   const target = textOf(request.query as Parameters, 'target_user')
   if (target === undefined) return account

@@ -3,7 +3,7 @@ import { maxKeyNameLength } from '../../contract/limits.ts'
 import { answered, onceHeaders, pageLinks, paging, repeated } from '../middleware/schemas.ts'
 import { grantShapes, newKeyShape } from './shapes.ts'
 
-const grants = { type: 'array', items: { title: 'Grant', oneOf: Object.values(grantShapes) } } as const
+export const grants = { type: 'array', items: { title: 'Grant', oneOf: Object.values(grantShapes) } } as const
 const { database } = grantShapes
 const { tables } = database.properties
 const { owner } = tables.items.properties
@@ -23,7 +23,7 @@ const shownGrants = {
 } as const
 const timestamp = { type: 'string', examples: ['2026-01-31 10:00:00 +0000'] } as const
 
-const keyDocument = {
+export const keyDocument = {
   title: 'Key',
   ...answered({
     name: { type: 'string' },
@@ -81,7 +81,7 @@ const account = {
   name: { type: 'string', description: 'A username, or the name of an organization' },
 } as const
 const key = { key: { type: 'string', description: 'The name of the key, percent-encoded' } } as const
-const credential = {
+export const credential = {
   api_key: { type: 'string', description: 'A master token, where there is no Basic header' },
   target_user: {
     type: 'string',
@@ -90,8 +90,8 @@ const credential = {
 } as const
 
 const common = { tags: ['keys'], querystring: { type: 'object', properties: credential } } as const
-const onAccount = { ...common, params: { type: 'object', properties: account } } as const
-const onKey = { ...common, params: { type: 'object', properties: { ...account, ...key } } } as const
+export const onAccount = { ...common, params: { type: 'object', properties: account } } as const
+export const onKey = { ...common, params: { type: 'object', properties: { ...account, ...key } } } as const
 
 export const listSchema = {
   ...onAccount,

@@ -32,7 +32,7 @@ export function refusalHint(request: FastifyRequest, code: ErrorCode): string {
 
 /** A key that was known is refused only if it has changed since then. */
 const revoked =
-  'The key was valid when the request arrived, but no longer is: it was deleted, its token was replaced, or its user changed'
+  'The key was valid when the request arrived, but no longer is: it was deleted, its token was replaced, it has expired, or its user changed'
 
 const howToSend =
   'Send "Authorization: Basic" with base64(username:token), or the token as the parameter api_key'

@@ -2,6 +2,21 @@ import type { FastifyRequest } from 'fastify'
 import { type AppError, errors } from '../../errors.ts'
 
 /** Named values from a client, not yet checked. */
+/** A time with its zone, in UTC; undefined if it is none. */
+export function zonedTime(value: unknown): string | undefined {
+  const written = typeof value === 'string' ? /^(\d{4}-\d\d-\d\d)T.*(Z|[+-]\d\d:?\d\d)$/.exec(value) : null
+  const time = written && isoOf(written[0])
+  // In the zone of the service a year may become another one, and JavaScript takes 31 February for 3 March.
+  const isReal =
+    time && /^(?!0000)\d{4}-/.test(time) && isoOf(`${written[1]}T00:00:00Z`)?.startsWith(written[1]!)
+  return isReal ? time : undefined
+}
+
+function isoOf(text: string): string | undefined {
+  const time = new Date(text)
+  return Number.isNaN(time.getTime()) ? undefined : time.toISOString()
+}
+
 export type Parameters = Readonly<Record<string, unknown>>
 
 /**

@@ -12,6 +12,8 @@ export type ConversionWishes = Readonly<{
   encoding?: 'CP1252' | 'RAW' | undefined
   /** Features may be of other kinds than their layer says. Then GDAL leaves curves as they are. */
   isMixed: boolean
+  /** Only so many features of each layer. */
+  mostFeatures?: number | undefined
 }>
 
 /** Starts to convert a file; its output is a PostgreSQL dump. */
@@ -30,7 +32,7 @@ export function convertFile(
 /** Nothing of the caller is among them: the file has a name of ours. */
 function argumentsFor(gdal: Gdal, { kind, file }: InputFile, wishes: ConversionWishes): string[] {
   const driver = driverOf(kind)
-  const { isTransformed, encoding, isMixed } = wishes
+  const { isTransformed, encoding, isMixed, mostFeatures } = wishes
   return [
     ...onlyDrivers(gdal, [driver, 'PGDUMP']),
     ...['--config', 'PG_USE_COPY', 'YES', '--config', 'CPL_TMPDIR', sandboxDirectory],
@@ -50,6 +52,7 @@ function argumentsFor(gdal: Gdal, { kind, file }: InputFile, wishes: ConversionW
     ...['-dim', 'XY', '-nlt', isMixed ? 'GEOMETRY' : 'CONVERT_TO_LINEAR'],
     ...['-forceNullable', '-unsetDefault', '-nomd'],
     ...(isTransformed ? ['-t_srs', 'EPSG:4326'] : []),
+    ...(mostFeatures === undefined ? [] : ['-limit', String(mostFeatures)]),
     ...(encoding ? ['-oo', `ENCODING=${encoding === 'RAW' ? '' : encoding}`] : []),
     ...(kind === 'gpkg' ? ['-oo', 'LIST_ALL_TABLES=NO'] : []),
   ]

@@ -1,3 +1,5 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type DumpEvent, type DumpLayer, PgDumpError, readPgDump } from '../../convert/pgdump/read-pgdump.ts'
 import type { ConverterEnd, RunningConverter } from '../../convert/run-converter.ts'
@@ -73,7 +75,59 @@ export async function loadConverted(
   if (/Non closed ring/.test(words)) warnings.add('closed_rings', ...loaded.map(({ wanted }) => wanted))
   if (isColumnKind(input.kind)) warnings.add('rounded_times', ...roundedColumns(words, loaded))
   if (wishes.encoding === 'CP1252') warnings.encoding = 'WINDOWS-1252'
+  if (loading.options.isPreview) await noteOrigins(loading, input, loaded, wishes)
   if (asText.size > 0) warnings.add('columns_as_text', ...asText)
+}
+
+/** For a preview: GDAL has transformed the coordinates, so the reference systems of the layers are read from their first features. */
+async function noteOrigins(
+  loading: Loading,
+  input: InputFile,
+  loaded: readonly Stage[],
+  wishes: ConversionWishes,
+): Promise<void> {
+  const encoding = await encodingOf(input, wishes)
+  const isAsked = wishes.isTransformed && !isColumnKind(input.kind) && loaded.some(({ geometry }) => geometry)
+  const told = isAsked ? await layerSrids(loading, input, wishes) : undefined
+  for (const stage of loaded) {
+    const { geometry, layer } = stage
+    const own = geometry?.isRaw ? geometry.srid : geometry && 4326
+    // A file whose table has its name may have one layer only.
+    const srid = told ? (told.get(layer ?? '') ?? [...told.values()][0]) : own
+    // Without transforming, 0 means that the file does not tell.
+    stage.origin = { encoding, srid: geometry && (told || srid! > 0) ? srid : undefined }
+  }
+}
+
+async function layerSrids(
+  { converter, signal }: Loading,
+  input: InputFile,
+  wishes: ConversionWishes,
+): Promise<ReadonlyMap<string, number>> {
+  const srids = new Map<string, number>()
+  if ('missing' in converter) return srids
+  const run = convertFile(converter, input, { ...wishes, isTransformed: false, mostFeatures: 1 }, signal)
+  try {
+    for await (const event of readPgDump(run.stdout as AsyncIterable<Buffer>)) {
+      if (!('layer' in event) || !event.layer.geometry) continue
+      srids.set(event.layer.name, Math.max(0, event.layer.geometry.srid))
+    }
+  } finally {
+    run.kill()
+    await run.ended
+  }
+  return srids
+}
+
+/** Of the text in the file. MapInfo files name one that only GDAL reads. */
+async function encodingOf(
+  { kind, folder, tellsEncoding }: InputFile,
+  { encoding }: ConversionWishes,
+): Promise<string | null> {
+  if (kind === 'tab' || kind === 'mif') return null
+  if (encoding === 'CP1252') return 'WINDOWS-1252'
+  if (!tellsEncoding) return 'UTF-8'
+  return (await readFile(join(folder, 'input.cpg'), 'latin1')).trim().slice(0, 50) || null
 }
 
 /** GDAL may stop at a feature that it does not understand, without a word. */

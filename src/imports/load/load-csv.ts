@@ -91,6 +91,11 @@ export async function loadCsv(loading: Loading, input: InputFile, csv: ReadCsv):
     }
   }
   if (asText.size > 0) warnings.add('columns_as_text', ...asText)
+  for (const stage of stages.slice(before)) {
+    const { geometry } = stage
+    const srid = geometry?.isRaw ? undefined : geometry && 4326
+    stage.origin = { encoding: encodings[csv.file.dialect.encoding].toUpperCase(), srid }
+  }
 }
 
 async function storeCsv(

@@ -49,6 +49,8 @@ export type Stage = {
   readonly line?: string | undefined
   /** Reads rows of the file once more, as they stood there. */
   readText?: ((lines: ReadonlySet<number>) => Promise<ReadonlyMap<number, Buffer>>) | undefined
+  /** How the file was to be read. `srid`: undefined if it has none; 0: it has no number. */
+  origin?: Readonly<{ encoding: string | null; srid: number | undefined }>
   /** Of its rejected rows. */
   section?: Readonly<{ place: string; encoding: string | undefined }> &
     Pick<RejectedSection, 'header' | 'columns'>

@@ -1,4 +1,4 @@
-import type { ImportPreview } from '../../contract/documents.ts'
+import type { ImportPreview, ReferenceSystemDocument } from '../../contract/documents.ts'
 import { quoteIdentifier } from '../../postgres/quote.ts'
 import type { ImportResult } from '../import-record.ts'
 import { readGeometry } from './finish-tables.ts'
@@ -34,8 +34,48 @@ async function previewOf(loading: Loading, stage: Stage): Promise<ImportPreview>
     rows,
     columns: columns.map(({ name, type }) => ({ name, type: type.replace(/^postgis\./, '') })),
     first_rows: found.map((row) => row.values),
+    encoding: stage.origin?.encoding ?? null,
+    reference_system: await referenceSystemOf(loading, stage),
+    first_shapes: stage.geometry ? await firstShapes(loading, stage) : [],
   }
 }
+
+async function referenceSystemOf(
+  { session }: Loading,
+  { origin }: Stage,
+): Promise<ReferenceSystemDocument | null> {
+  if (origin?.srid === undefined) return null
+  const [found] = await queryInCatalog<ReferenceSystemDocument>(
+    session,
+    `select srid, (regexp_match(srtext, '^\\w+\\["([^"]+)"'))[1] as name from postgis.spatial_ref_sys where srid = $1`,
+    [origin.srid],
+  )
+  return found ?? { srid: origin.srid > 0 ? origin.srid : null, name: null }
+}
+
+/** As many of the first ones as a small map can show. */
+async function firstShapes(loading: Loading, stage: Stage): Promise<ImportPreview['first_shapes']> {
+  const found = await queryInCatalog<{ shape: Record<string, unknown> }>(
+    loading.session,
+    `with first as (
+       select row_number() over () as place, the_geom from (
+         select the_geom from ${stageName(loading, stage)}
+         where the_geom is not null and not postgis.ST_IsEmpty(the_geom) order by ${stage.line ?? 'ctid'} limit ${mostShapes}) one
+     ), seen as (
+       select greatest(postgis.ST_XMax(box) - postgis.ST_XMin(box), postgis.ST_YMax(box) - postgis.ST_YMin(box)) / 500 as step
+       from (select postgis.ST_Extent(the_geom) as box from first) whole
+     ), drawn as (
+       select place, postgis.ST_AsGeoJSON(postgis.ST_Simplify(the_geom, step, true), 5) as text from first, seen
+     )
+     select text::json as shape
+     from (select place, text, sum(length(text)) over (order by place) as letters from drawn) measured
+     where letters <= ${mostShapeLetters} order by place`,
+  )
+  return found.map(({ shape }) => shape)
+}
+
+const mostShapes = 100
+const mostShapeLetters = 64 * 1024
 
 const isGeometry = (type: string) => type.startsWith('postgis.geometry')
 

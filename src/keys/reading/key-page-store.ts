@@ -26,8 +26,11 @@ export async function readPageOfKeys(
         ${stillKnown(5)} as "isCallerKnown",
         (
           select coalesce(json_agg(key), '[]') from (
-            select id, name, type, role_name, token_encrypted, apis, services, has_table_metadata, created_at, updated_at
-            ${fromPage(listing)}
+            select page.*, use.last_used_at from (
+              select id, name, type, role_name, token_encrypted, apis, services, has_table_metadata,
+                description, created_at, updated_at, expires_at, row_number() over () as place
+              ${fromPage(listing)}
+            ) page left join cartage.key_uses use on use.key_id = page.id order by page.place
           ) key
         ) as keys`,
     values: [...valuesOf(userId, listing), ...proofOf(caller)],

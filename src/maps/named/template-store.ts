@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import type { Account, CallerKey, Holder } from '../../auth/account.ts'
-import { readCallerKey } from '../../auth/account-store.ts'
+import { msLeft, readCallerKey } from '../../auth/account-store.ts'
 import { advisoryLocks } from '../../postgres/advisory-locks.ts'
 import { inTransaction } from '../../postgres/transaction.ts'
 
@@ -92,8 +92,9 @@ export async function findTemplate(
   { userId }: Account,
   by: Readonly<{ name: string } | { revision: string }>,
 ): Promise<StoredTemplate | undefined> {
+  const askedAt = performance.now()
   const { rows } = await control.query(
-    `select k.*, t.name as template_name, t.template, t.sealed_tokens, t.revision
+    `select k.*, ${msLeft} as ms_left, t.name as template_name, t.template, t.sealed_tokens, t.revision
      from cartage.map_templates t join cartage.api_keys k on k.id = t.key_id
      where t.user_id = $1 and ${'name' in by ? 't.name = $2' : 'left(t.revision, 8) = $2'}`,
     [userId, 'name' in by ? by.name : by.revision],
@@ -101,5 +102,5 @@ export async function findTemplate(
   const [row] = rows
   if (!row) return undefined
   const { template_name: name, template, sealed_tokens: sealedTokens, revision } = row
-  return { name, template, sealedTokens, revision, key: readCallerKey(row) }
+  return { name, template, sealedTokens, revision, key: readCallerKey(row, askedAt) }
 }

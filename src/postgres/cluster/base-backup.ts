@@ -4,11 +4,12 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
-import { parse } from 'pg-connection-string'
+import { firstHostId, hostFromUrl } from '../hosts.ts'
+import type { Address } from '../primary.ts'
 import { ScramClient } from '../wire/scram-client.ts'
 import { ClusterError } from './cluster-error.ts'
 import type { PostgresBinaries } from './find-binaries.ts'
-import { emptyEnvironment, superuser } from './initialise.ts'
+import { emptyEnvironment } from './initialise.ts'
 
 /**
  * Passes a physical backup of the running cluster to `write`, as a tar of the files and of the WAL that makes them
@@ -19,7 +20,15 @@ export async function takeBaseBackup(
   binaries: PostgresBinaries,
   write: (tar: Readable) => Promise<void>,
 ): Promise<void> {
-  const keeper = new ScramClient({ connectionString: url, connectionTimeoutMillis: 5_000 })
+  const { primary, adminRole, adminPassword, adminDatabase } = hostFromUrl(firstHostId, 'local', url)
+  const address = await primary.find()
+  const login = { user: adminRole, password: adminPassword }
+  const keeper = new ScramClient({
+    ...address,
+    ...login,
+    database: adminDatabase,
+    connectionTimeoutMillis: 5_000,
+  })
   keeper.on('error', () => undefined)
   await keeper.connect()
   try {
@@ -27,21 +36,21 @@ export async function takeBaseBackup(
     await keeper.query('select pg_catalog.pg_create_physical_replication_slot($1, true, true)', [
       `cartage_backup_${randomBytes(4).toString('hex')}`,
     ])
-    await runBaseBackup(url, binaries, write)
+    await runBaseBackup(environmentOf(url, { ...address, ...login }), binaries, write)
   } finally {
     await keeper.end().catch(() => undefined)
   }
 }
 
 async function runBaseBackup(
-  url: string,
+  server: Readonly<Record<string, string>>,
   binaries: PostgresBinaries,
   write: (tar: Readable) => Promise<void>,
 ): Promise<void> {
   const options = ['--pgdata=-', '--format=tar', '--wal-method=fetch', '--checkpoint=fast', '--no-password']
   const child = spawn(join(binaries.directory, 'pg_basebackup'), options, {
     // Not as arguments, which every user of the machine can see.
-    env: { ...emptyEnvironment, ...addressOf(url) },
+    env: { ...emptyEnvironment, ...server },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const ended = once(child, 'close')
@@ -59,15 +68,19 @@ async function runBaseBackup(
   if (code !== 0) throw new ClusterError(`pg_basebackup failed: ${(await words).trim()}`)
 }
 
-/** The server of a URL as environment variables for PostgreSQL's programs. */
-function addressOf(url: string): Readonly<Record<string, string>> {
-  const { host, port, user, password } = parse(url)
+/** A server as environment variables for PostgreSQL's programs. */
+function environmentOf(
+  url: string,
+  { host, port, user, password }: Server,
+): Readonly<Record<string, string>> {
   const [, sslMode] = /[?&]sslmode=([a-z-]+)/.exec(url) ?? []
   return {
-    PGHOST: host || '127.0.0.1',
-    PGPORT: port || '5432',
-    PGUSER: user ?? superuser,
-    PGPASSWORD: password ?? '',
+    PGHOST: host!,
+    PGPORT: String(port),
+    PGUSER: user,
+    PGPASSWORD: password,
     ...(sslMode && { PGSSLMODE: sslMode }),
   }
 }
+
+type Server = Address & Readonly<{ user: string; password: string }>

@@ -4,8 +4,8 @@ import { errors } from '../../errors.ts'
 import type { Log } from '../../log/log.ts'
 import type { Host } from '../hosts.ts'
 import { sessionOptions } from '../pools/session-options.ts'
-import { type Address, connectToPrimary, type Primary } from '../primary.ts'
-import { hasSqlstate, isConnectionLoss, isPoolClosed, isPoolFull } from '../sqlstate.ts'
+import { connectToPrimary, isAbsent, type Primary } from '../primary.ts'
+import { hasSqlstate, isPoolClosed, isPoolFull } from '../sqlstate.ts'
 import {
   dropWhenSilent,
   keepAlive,
@@ -14,7 +14,6 @@ import {
   socketOf,
 } from '../wire/drop-when-silent.ts'
 import { ScramClient } from '../wire/scram-client.ts'
-import { isStandby } from '../wire/standby.ts'
 
 /** Connections to the control database. Every wait has a timeout: for a connection, a lock, an answer. */
 export class ControlPool extends pg.Pool {
@@ -28,7 +27,7 @@ export class ControlPool extends pg.Pool {
 
   constructor(config: Config, host: Host, log: Log, max = controlConnections - listeningConnections) {
     super({
-      Client: ScramClient,
+      Client: clientOf(host.primary),
       ...keepAlive,
       user: host.adminRole,
       password: host.adminPassword,
@@ -88,11 +87,7 @@ export class ControlPool extends pg.Pool {
   /** If one connection was silent, do not trust those last used before that. */
   async #trusted(): Promise<pg.PoolClient> {
     for (;;) {
-      const client = await connectToPrimary(
-        this.#primary,
-        (address) => this.#connectTo(address),
-        isAbsent,
-      ).catch((error: unknown) => {
+      const client = await this.#taken().catch((error: unknown) => {
         throw this.#explain(error)
       })
       if ((this.#releasedAt.get(client) ?? performance.now()) >= this.#silentSince) return client
@@ -101,10 +96,10 @@ export class ControlPool extends pg.Pool {
     }
   }
 
-  /** New connections are opened with these options. */
-  #connectTo(address: Address): Promise<pg.PoolClient> {
-    Object.assign(this.options, address)
-    return super.connect()
+  /** An idle connection needs no search for the primary. */
+  #taken(): Promise<pg.PoolClient> {
+    const take = () => super.connect()
+    return this.idleCount > 0 ? take() : connectToPrimary(this.#primary, take)
   }
 
   #watch(client: pg.PoolClient): void {
@@ -129,7 +124,23 @@ export async function allowLongStatements(tx: pg.ClientBase): Promise<void> {
   limitSilence(tx, longMs + silentMs)
 }
 
-const isAbsent = (error: unknown) => isStandby(error) || isConnectionLoss(error)
+/** Clients that choose their address when the pool makes them, which may be long after a caller has asked for one. */
+function clientOf(primary: Primary): new () => pg.ClientBase {
+  return class extends ScramClient {
+    constructor(options?: pg.ClientConfig) {
+      const address = primary.guess
+      // The pool hides the password from what lists its options.
+      super({ ...options, ...address, password: options?.password })
+      const connect = this.connect.bind(this)
+      // As the pool calls it. It makes the next client before it tells the caller of an error.
+      this.connect = ((done: (error: Error | null) => void) =>
+        connect((error: Error | null) => {
+          if (isAbsent(error)) primary.missed(address)
+          done(error)
+        })) as typeof this.connect
+    }
+  }
+}
 
 const longMs = 300_000
 const goodbyeMs = 1_000

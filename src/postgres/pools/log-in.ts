@@ -70,7 +70,7 @@ async function isSound(keeper: Keeper, client: pg.Client): Promise<boolean> {
 
 function connect(options: LogInOptions, target: SessionTarget): Promise<pg.Client> {
   const { primary } = options.hosts.get(target.hostId)
-  return connectToPrimary(primary, (address) => connectTo(address, options, target), isUnavailable)
+  return connectToPrimary(primary, (address) => connectTo(address, options, target))
 }
 
 async function connectTo(address: Address, options: LogInOptions, target: SessionTarget): Promise<pg.Client> {

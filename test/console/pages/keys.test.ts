@@ -43,6 +43,45 @@ test('a new key can do what "What may this key do?" says, table by table, and it
   await page.getByRole('button', { name: 'Run as reader' }).waitFor()
 })
 
+test('the grants, the description and the expiry of a key are changed in place, and its token stays', async (t) => {
+  const { page, user, signInAt } = await openConsole(t)
+  await user.sql('create table places (n int); create table notes (n int)')
+  const client = createClient({
+    baseUrl: new URL(user.base).origin,
+    username: user.username,
+    token: user.masterToken,
+  })
+  t.after(() => client.close())
+  const places = { schema: 'public', name: 'places', permissions: ['select'] } as const
+  const { token } = await client.keys.create({
+    name: 'reader',
+    grants: [
+      { type: 'apis', apis: ['sql'] },
+      { type: 'database', tables: [places] },
+    ],
+  })
+  await signInAt('/keys/reader')
+  await page.getByText('last used never').waitFor()
+  await page.getByLabel('Description').fill('Of the hall')
+  await page.getByLabel('Expires').fill('2099-01-31T10:00')
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByText(/expires .*2099/).waitFor()
+  await assertAccessibleEverywhere(page)
+  await page.getByRole('link', { name: 'Change grants' }).click()
+  await page.getByLabel('select on places').uncheck()
+  await page.getByLabel('select on notes').check()
+  await assertAccessible(page)
+  await page.getByRole('button', { name: 'Save grants' }).click()
+  await page.getByRole('heading', { name: 'reader', exact: true }).waitFor()
+  const changed = await client.keys.details('reader')
+  assert.deepEqual([changed.token, changed.description], [token, 'Of the hall'])
+  assert.match(changed.expires_at!, /^2099-01-3/)
+  assert.deepEqual(
+    await Promise.all(['places', 'notes'].map((table) => isAllowed(user, token, table, 'select'))),
+    [false, true],
+  )
+})
+
 test('a statement tried as a key runs with its rights and is rolled back', async (t) => {
   const { page, user, signInAt } = await openConsole(t)
   await user.sql('create table t (n int); insert into t values (7)')

@@ -54,6 +54,7 @@ test('the operator suspends a user with a reason, and resumes it', async (t) => 
   const { page, goTo, user, ...opened } = await openAsOperator(t)
   const operator = adminClient(t, opened)
   await goTo(`/operator/users/${user.username}`)
+  await page.getByRole('cell', { name: 'Default public' }).waitFor()
   await page.getByLabel('Reason').fill('The invoice is open')
   await page.getByRole('button', { name: 'Suspend user' }).click()
   await page.getByText('The invoice is open').waitFor()

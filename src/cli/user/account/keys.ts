@@ -21,16 +21,18 @@ const list: UserCommand = {
     withService(call, async ({ client }) => {
       const rows = []
       for (let page = 1; ; page++) {
-        const { result, total } = await client.keys.list({ page, per_page: 100, order: 'name' })
+        const { keys, total } = await client.keys.listFull({ page, per_page: 100, order: 'name' })
         rows.push(
-          ...result.map(({ name, type, created_at, grants }) => ({
+          ...keys.map(({ name, type, created_at, expires_at, last_used_at, grants }) => ({
             name,
             type,
             created_at,
+            expires_at,
+            last_used_at,
             may: describe(grants),
           })),
         )
-        if (result.length === 0 || rows.length >= total) break
+        if (keys.length === 0 || rows.length >= total) break
       }
       await printList(call, rows, 'There are no keys')
     }),
@@ -50,7 +52,7 @@ const show: UserCommand = {
   arguments: keyArgument,
   run: (call) =>
     withService(call, async ({ client }) => {
-      const { token: _hidden, ...key } = await client.keys.read(call.args[0]!)
+      const { token: _hidden, ...key } = await client.keys.details(call.args[0]!)
       await printRecord(call, key)
     }),
 }
@@ -66,27 +68,71 @@ const token: UserCommand = {
     }),
 }
 
+const grantOptions = {
+  read: { type: 'string', value: 'T,…', kind: 'table', help: 'tables that the key may read' },
+  write: { type: 'string', value: 'T,…', kind: 'table', help: 'tables that the key may read and change' },
+  create: { type: 'string', value: 'SCHEMA', help: 'schema where the key may create tables' },
+  grants: {
+    type: 'string',
+    value: 'FILE',
+    kind: 'file',
+    help: 'JSON file with all grants, instead of the options above',
+  },
+} as const
+
+const columnOptions = {
+  description: { type: 'string', value: 'TEXT', help: 'what the key is for' },
+  expires: {
+    type: 'string',
+    value: 'TIME|never',
+    help: 'when it stops working, such as 2027-01-31T10:00:00Z',
+  },
+} as const
+
 const create: UserCommand = {
   name: 'key create',
   summary: 'create a key',
   arguments: [{ name: 'KEY', kind: 'text' }],
-  options: {
-    read: { type: 'string', value: 'T,…', kind: 'table', help: 'tables that the key may read' },
-    write: { type: 'string', value: 'T,…', kind: 'table', help: 'tables that the key may read and change' },
-    create: { type: 'string', value: 'SCHEMA', help: 'schema where the key may create tables' },
-    grants: {
-      type: 'string',
-      value: 'FILE',
-      kind: 'file',
-      help: 'JSON file with all grants, instead of the options above',
-    },
-  },
+  options: { ...grantOptions, ...columnOptions },
   details: ['  cartage key create reader --read places,quakes', '  cartage key can reader'],
   run: (call) =>
     withService(call, async (service) => {
       const grants = await wantedGrants(call, service)
-      return made(call, await service.client.keys.create({ name: call.args[0]!, grants }))
+      const key = { name: call.args[0]!, grants, ...wantedColumns(call) }
+      return made(call, await service.client.keys.createFull(key))
     }),
+}
+
+const set: UserCommand = {
+  name: 'key set',
+  summary: 'change grants, description or expiry of a key; its token stays',
+  arguments: keyArgument,
+  options: { ...grantOptions, ...columnOptions },
+  details: [
+    'Grants replace all that the key had:',
+    '  cartage key set reader --read places --expires 2027-01-31T10:00:00Z',
+  ],
+  run: (call) =>
+    withService(call, async (service) => {
+      const name = call.args[0]!
+      const isGranting = Object.keys(grantOptions).some((option) => call.values[option] !== undefined)
+      const changes = {
+        ...(isGranting && { grants: await wantedGrants(call, service) }),
+        ...wantedColumns(call),
+      }
+      if (Object.keys(changes).length === 0) throw new UsageError('give at least one thing to change')
+      const { token: _hidden, ...key } = await service.client.keys.change(name, changes)
+      if (call.values.json || !call.terminal.out.isTerminal) await printRecord(call, key)
+      call.terminal.say(`changed ${name}`)
+    }),
+}
+
+function wantedColumns({ values }: UserCall): Readonly<{ description?: string; expires_at?: string | null }> {
+  const [description, expires] = [textOf(values, 'description'), textOf(values, 'expires')]
+  return {
+    ...(description !== undefined && { description }),
+    ...(expires !== undefined && { expires_at: expires === 'never' ? null : expires }),
+  }
 }
 
 async function wantedGrants({ values }: UserCall, service: Service): Promise<readonly Grant[]> {
@@ -177,6 +223,7 @@ export const keyCommands: readonly UserCommand[] = [
   show,
   token,
   create,
+  set,
   like,
   regenerate,
   remove,

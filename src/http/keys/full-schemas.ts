@@ -1,0 +1,95 @@
+import { keyOrders, keyTypes } from '../../contract/key-names.ts'
+import { maxKeyDescriptionLength, maxKeyNameLength } from '../../contract/limits.ts'
+import { answered, knownExtras, onceHeaders, paging } from '../middleware/schemas.ts'
+import { createSchema, credential, grants, keyDocument, onAccount, onKey } from './schemas.ts'
+
+/** The OpenAPI description of keys at the addresses of version 4. */
+
+const time = { type: 'string', format: 'date-time' } as const
+const maybeTime = { type: ['string', 'null'], format: 'date-time' } as const
+const description = { type: 'string', maxLength: maxKeyDescriptionLength } as const
+const expires_at = { ...maybeTime, description: 'null: never. From then on the token is refused' } as const
+
+const { token, ...shown } = keyDocument.properties
+
+export const userKey = {
+  title: 'UserKey',
+  ...answered({
+    ...shown,
+    description,
+    created_at: time,
+    updated_at: time,
+    expires_at,
+    last_used_at: { ...maybeTime, description: 'Known to within five minutes. null: not used yet' },
+  }),
+} as const
+
+const fullKey = { title: 'FullKey', ...answered({ ...userKey.properties, token }) } as const
+
+export const listFullSchema = {
+  ...onAccount,
+  summary: 'List keys with description, expiry and last use',
+  querystring: {
+    type: 'object',
+    properties: {
+      ...paging,
+      order: { type: 'string', enum: keyOrders, default: 'updated_at' },
+      order_direction: { ...paging.order_direction, default: 'asc' },
+      type: { type: 'string', description: `A comma list of ${keyTypes.join(', ')}` },
+      ...credential,
+    },
+  },
+  response: {
+    200: {
+      description: 'One page of the keys',
+      ...answered({ keys: { type: 'array', items: fullKey }, total: { type: 'integer' } }),
+    },
+  },
+} as const
+
+export const createFullSchema = {
+  ...onAccount,
+  summary: 'Create a regular key, with description and expiry',
+  description: createSchema.description,
+  body: {
+    type: 'object',
+    required: ['name', 'grants'],
+    properties: {
+      name: { type: 'string', maxLength: maxKeyNameLength },
+      grants,
+      description,
+      expires_at,
+      ...knownExtras,
+    },
+    examples: [
+      {
+        name: 'reader',
+        description: 'Of the dashboard in the hall',
+        expires_at: '2027-01-31T10:00:00Z',
+        grants: [{ type: 'apis', apis: ['sql'] }],
+      },
+    ],
+  },
+  headers: onceHeaders,
+  response: { 201: { description: 'The key', ...fullKey } },
+} as const
+
+export const readFullSchema = {
+  ...onKey,
+  summary: 'Read a key with description, expiry and last use',
+  response: { 200: { description: 'The key', ...fullKey } },
+} as const
+
+export const changeFullSchema = {
+  ...onKey,
+  summary: 'Change grants, expiry or description of a key in place',
+  description:
+    'The token stays. `grants` replaces all grants of the key; what it made stays its own. In force in every process when it is answered.',
+  body: {
+    type: 'object',
+    additionalProperties: false,
+    properties: { grants, description, expires_at, ...knownExtras },
+    examples: [{ expires_at: '2027-01-31T10:00:00Z', description: 'Of the dashboard in the hall' }],
+  },
+  response: { 200: { description: 'The key as it is now', ...fullKey } },
+} as const

@@ -1,0 +1,34 @@
+import type { Account } from '../auth/account.ts'
+import { errors } from '../errors.ts'
+import { changeKey } from './change-key.ts'
+import { notAhead } from './create-key.ts'
+import { type WantedGrants, writes } from './grants.ts'
+import type { Key, KeysContext } from './key.ts'
+import { type KeyColumns, updateKeyRow } from './key-store.ts'
+import { findKey } from './reading/find-key.ts'
+import { replaceGrants } from './replace-grants.ts'
+import { allowTemporaryTables, forbidTemporaryTables } from './temporary-tables.ts'
+
+export type KeyChanges = Pick<KeyColumns, 'description' | 'expiresAt'> &
+  Readonly<{ grants?: WantedGrants | undefined }>
+
+/**
+ * Changes a key in place: its token stays. The rights of its role are committed first; if the record then cannot be
+ * written, the same request can be sent again. Returns the key, once no process trusts the old record.
+ */
+export async function updateKey(
+  context: KeysContext,
+  account: Account,
+  name: string,
+  { grants, ...columns }: KeyChanges,
+): Promise<Key> {
+  const { role } = await changeKey(context, account, name, 'key.changed', async (tx, { id, type, role }) => {
+    if (type !== 'regular' && (grants || columns.expiresAt)) throw errors.keyInvalid([onlyRegular])
+    if (!(await updateKeyRow(tx, id, { ...columns, scope: grants }))) throw errors.keyInvalid([notAhead])
+    if (grants) await replaceGrants(context, account, role, grants)
+  })
+  if (grants) await (writes(grants) ? allowTemporaryTables : forbidTemporaryTables)(context, account, role)
+  return findKey(context, account, name)
+}
+
+const onlyRegular = 'Only a regular key can expire or change its grants'
