@@ -24,10 +24,14 @@ function sending(t: TestContext, method: string, url: string, headers: Record<st
     status: response!.statusCode,
     text: await text(response!),
   }))
-  /** Sends on until it is answered. */
+  /** Sends on until it is answered, for at most ten seconds. */
   const refused = async () => {
     const timer = setInterval(() => sent.write('1\n'), 100)
-    return answer.finally(() => clearInterval(timer))
+    const limit = setTimeout(() => sent.destroy(new Error('it was not answered')), 10_000)
+    return answer.finally(() => {
+      clearInterval(timer)
+      clearTimeout(limit)
+    })
   }
   return { sent, answer, refused }
 }
