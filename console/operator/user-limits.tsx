@@ -107,8 +107,8 @@ function changesOf(user: UserDocument, { quota, keys, schedules, rates, isAdmin 
     quota_in_bytes: readQuota(quota),
     api_key_quota: readNumber(keys, 'keys'),
     limits: {
-      rate: Object.fromEntries(given.filter(([, text]) => text !== '')),
-      schedules: readNumber(schedules, 'schedules') ?? undefined,
+      rate: Object.fromEntries(given.map(([group, text]) => [group, text === '' ? null : text])),
+      schedules: readNumber(schedules, 'schedules'),
     },
     ...(isMember(user) && { org_admin: isAdmin }),
   }

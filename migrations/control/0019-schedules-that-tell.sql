@@ -5,6 +5,9 @@ alter table cartage.webhooks add column schedule text,
 drop index cartage.webhooks_of_user;
 create index webhooks_of_user on cartage.webhooks (user_id, created_at) where job_id is null and schedule is null;
 create index webhooks_of_schedule on cartage.webhooks (user_id, schedule) where schedule is not null;
+-- Of all addresses: one look tells that an account has none.
+drop index cartage.webhooks_of_job;
+create index webhooks_of_job on cartage.webhooks (user_id, job_id, id);
 
 -- Runs with the settings of the function that ends the job.
 create or replace function cartage.note_end_of_job() returns trigger language plpgsql as $$
@@ -18,6 +21,9 @@ declare
   told uuid[];
   is_full boolean;
 begin
+  if not exists (select from cartage.webhooks w where w.user_id = new.user_id) then
+    return null;
+  end if;
   if new.is_import and exists (
     select from cartage.imports i where i.user_id = new.user_id and i.id = new.id and i.options ->> 'isPreview' = 'true'
   ) then
@@ -28,10 +34,14 @@ begin
     where w.user_id = new.user_id and w.job_id is null and w.schedule is null and w.is_enabled and event = any (w.events)
     union all
     select w.id from cartage.webhooks w where w.user_id = new.user_id and w.job_id = new.id and event = any (w.events)
-    union all
-    select w.id from cartage.webhooks w
-    where w.user_id = new.user_id and w.schedule = new.definition ->> 'schedule' and event = any (w.events)
   );
+  -- The definition has up to 1 MB: it is read only if a schedule may have to tell.
+  if exists (select from cartage.webhooks w where w.user_id = new.user_id and w.schedule is not null) then
+    told := told || array(
+      select w.id from cartage.webhooks w
+      where w.user_id = new.user_id and w.schedule = new.definition ->> 'schedule' and event = any (w.events)
+    );
+  end if;
   if cardinality(told) = 0 then
     return null;
   end if;

@@ -82,6 +82,7 @@ export type UserColumns = Readonly<{
   /** Null is the default of the installation. */
   apiKeyQuota?: number | null | undefined
   orgRole?: Account['orgRole'] | undefined
+  /** Merged with those that the user has. */
   limits?: Readonly<Record<string, unknown>> | undefined
 }>
 
@@ -92,7 +93,7 @@ export async function updateUserRow(tx: ClientBase, userId: number, changes: Use
        quota_in_bytes = coalesce($2, quota_in_bytes),
        api_key_quota = case when $3 then $4 else api_key_quota end,
        org_role = coalesce($5, org_role),
-       limits = coalesce($6, limits),
+       limits = ${mergedLimits},
        updated_at = now()
      where id = $1 and state = 'active'`,
     [
@@ -106,6 +107,13 @@ export async function updateUserRow(tx: ClientBase, userId: number, changes: Use
   )
   return rowCount === 1
 }
+
+/** As JSON Merge Patch: a member that is left out stays, null removes it. So does each group of `rate`. */
+const mergedLimits = `case
+         when $6::jsonb is null then limits
+         when jsonb_typeof($6::jsonb -> 'rate') = 'object' then jsonb_strip_nulls(
+           limits || $6 || jsonb_build_object('rate', coalesce(limits -> 'rate', '{}') || ($6::jsonb -> 'rate')))
+         else jsonb_strip_nulls(limits || $6) end`
 
 /** Deletes the user, its keys, jobs and name, and its database unless it is an organization's. */
 export async function deleteUserRow(tx: ClientBase, account: Account): Promise<void> {

@@ -630,7 +630,8 @@ export type UserChanges = Readonly<{
   quota_in_bytes?: number
   api_key_quota?: number | null
   org_admin?: boolean
-  limits?: Readonly<{ rate?: Readonly<Record<string, string>>; schedules?: number | undefined }>
+  /** What is left out stays; null removes a limit. */
+  limits?: Readonly<{ rate?: Readonly<Record<string, string | null>> | null; schedules?: number | null }>
 }>
 export type OrganizationDocument = Readonly<{
   name: string

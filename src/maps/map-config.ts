@@ -79,8 +79,7 @@ function* readInSteps(
   if (!isMembers(raw)) throw errors.mapInvalid('The map config must be a JSON object')
   requireVersion(raw.version)
   if (!Array.isArray(raw.layers)) throw errors.mapInvalid('Missing layers array from layergroup config')
-  if (raw.layers.length < 1 || raw.layers.length > mostLayers)
-    throw errors.mapInvalid(`A map must have 1 to ${mostLayers} layers`)
+  if (raw.layers.length < 1 || raw.layers.length > mostLayers) throw wrongNumberOfLayers()
   const analyses = readAnalyses(raw.analyses)
   const types = raw.layers.map((layer: unknown, index) => typeOf(layer, index))
   const dataviews = yield* readDataviews(raw.dataviews, analyses)
@@ -118,7 +117,8 @@ export const mapIdOf = (config: string, revision: string | null) =>
     .digest('hex')
     .slice(0, 32)
 
-const mostLayers = 20
+export const mostLayers = 20
+export const wrongNumberOfLayers = () => errors.mapInvalid(`A map must have 1 to ${mostLayers} layers`)
 const mostAnalyses = 20
 export const deepestZoom = 30
 
@@ -287,7 +287,7 @@ const sqlHole = /<%=\s*sql\s*%>/
 const tooLong = () =>
   errors.mapInvalid(`The sql of a layer in its sql_wrap is longer than ${maxSqlLength} characters`)
 
-function zoomsOf({ minzoom, maxzoom }: Members): Readonly<{ minzoom: number; maxzoom: number }> {
+export function zoomsOf({ minzoom, maxzoom }: Members): Readonly<{ minzoom: number; maxzoom: number }> {
   const known = (value: unknown, name: string, fallback: number) => {
     if (value === undefined || value === null) return fallback
     if (typeof value === 'number' && Number.isFinite(value)) return value

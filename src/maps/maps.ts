@@ -10,18 +10,19 @@ import type { Secrets } from '../secrets.ts'
 import { type Bounds, boundsOf } from '../tiles/describe-layers.ts'
 import { lookUpVersion, type QueryVersion, versionOfAll } from '../tiles/query-version.ts'
 import type { TilePlace } from '../tiles/tile-sql.ts'
-import type { Tile, TileClient, Tiles } from '../tiles/tiles.ts'
+import type { Tile, TileClient, TilePart, Tiles } from '../tiles/tiles.ts'
 import { readFeature } from './attributes.ts'
 import { chooseLayer, chooseLayers, type TiledLayer } from './choose-layers.ts'
 import { columnsSql, findGeometry } from './columns.ts'
 import { computeDataview } from './dataview.ts'
 import type { DataviewRequest } from './dataview-sql.ts'
-import { drawMapTile } from './draw-map-tile.ts'
+import { drawMapTile, type KnownPlans } from './draw-map-tile.ts'
 import { readLayerSql, wholeWorld } from './layer-sql.ts'
 import { type MapConfig, type MapLayer, mapIdOf, withoutCredentials } from './map-config.ts'
 import { deleteExpiredMaps, findMap, saveMap } from './map-store.ts'
 import { type Members, textOfConfig } from './members.ts'
-import { NamedLayers, type ReaderOf } from './named/named-layers.ts'
+import { type FoundTemplates, NamedLayers, type ReadConfig, type ReaderOf } from './named/named-layers.ts'
+import type { LayerPlan } from './plan-layer.ts'
 import { layerError, type PlannedLayer, planLayers, statsMs } from './plan-map.ts'
 
 type Parts = Readonly<{
@@ -54,6 +55,12 @@ export type KnownMap = Readonly<{
   revision: string | null
 }>
 
+type OpenOptions = Readonly<{
+  revision?: string | null
+  tokens?: readonly string[]
+  templates?: FoundTemplates
+}>
+
 /** A map as a request reads it. */
 export type OpenedMap = KnownMap & Readonly<{ readerOf: ReaderOf }>
 
@@ -75,6 +82,11 @@ export class Maps {
   readonly #known = new LRUCache<string, KnownMap>({ max: 1_000, maxSize: knownCharacters, ttl: knownMs })
   /** As last found, by role, map and layer. */
   readonly #versions = new LRUCache<string, string>({ max: 2_000 })
+  /** Of layers at a version, by role, map and layer. */
+  readonly #plans = new LRUCache<string, Readonly<{ version: string; plan: LayerPlan }>>({
+    max: 2_000,
+    maxSize: knownCharacters,
+  })
   #sweptAt = Number.NEGATIVE_INFINITY
 
   constructor(parts: Parts) {
@@ -96,9 +108,9 @@ export class Maps {
     textOfConfig(withoutCredentials(raw), most)
     const pinned = await this.#named.pin(account, withoutCredentials(raw))
     const text = JSON.stringify(pinned.raw)
-    const config = await this.#named.read(pinned)
+    const { config, characters } = await this.#named.read(pinned)
     const id = mapIdOf(text, revision)
-    const readerOf = await this.#readers(principal, { id, config }, null)
+    const readerOf = await this.#readers(principal, { id, config }, null, pinned.templates)
     const layers = await this.#plan(config, readerOf, gone)
     const aggregated = layers.map(({ isAggregated }) => isAggregated)
     await this.#sweep()
@@ -109,30 +121,36 @@ export class Maps {
       // Anyone can open a template.
       key.type === 'default' || revision !== null,
     )
-    this.#keep(account, { id, config, aggregated, revision }, text.length)
+    this.#keep(account, { id, config, aggregated, revision }, characters)
     const changedMs = Math.max(...layers.map((layer) => layer.changedMs))
     return { id, config, layers, changedMs, readerOf, tokens: pinned.tokens }
   }
 
-  /** The id that a config has as a map. */
-  async idOf(account: Account, raw: unknown, revision: string): Promise<string> {
-    const pinned = await this.#named.pin(account, withoutCredentials(raw))
-    return mapIdOf(JSON.stringify(pinned.raw), revision)
+  /** The id that a config has as a map, and the named maps in it. */
+  async identify(
+    account: Account,
+    raw: unknown,
+    revision: string,
+  ): Promise<Readonly<{ id: string; templates: FoundTemplates }>> {
+    const { raw: pinned, templates } = await this.#named.pinHeads(account, withoutCredentials(raw))
+    return { id: mapIdOf(JSON.stringify(pinned), revision), templates }
   }
 
   /** A config as it is now, with the layers of the named maps in it. */
-  async readConfig(account: Account, raw: unknown): Promise<MapConfig> {
+  async readConfig(account: Account, raw: unknown): Promise<ReadConfig> {
     return this.#named.read(await this.#named.pin(account, raw))
   }
 
   /** Layers that one key reads are planned in one turn. */
   async #plan(config: MapConfig, readerOf: ReaderOf, gone: AbortLike): Promise<readonly PlannedLayer[]> {
-    const deadline = performance.now() + statsMs
+    const statsDeadline = performance.now() + statsMs
+    const runs = runsOf(config.layers, readerOf)
+    const deadline = runs.length > 1 ? this.#tiles.deadline() : undefined
     const planned: PlannedLayer[] = []
-    for (const { reader, layers } of runsOf(config.layers, readerOf))
-      planned.push(
-        ...(await this.#tiles.run(reader, gone, (session) => planLayers(session, layers, deadline))),
-      )
+    for (const { reader, layers } of runs) {
+      const plan = (session: Session) => planLayers(session, layers, statsDeadline)
+      planned.push(...(await this.#tiles.run(reader, gone, plan, { deadline })))
+    }
     return planned
   }
 
@@ -153,25 +171,27 @@ export class Maps {
 
   /**
    * Throws if there is no such map, or no longer. `revision`: of the template that it was made of. `tokens`: for the named maps
-   * in one that was made of none.
+   * in one that was made of none. `templates`: the named maps in it, if this request has looked them up.
    */
   async open(
     principal: Principal,
     id: string,
-    { revision = null, tokens = [] }: Readonly<{ revision?: string | null; tokens?: readonly string[] }>,
+    { revision = null, tokens = [], templates }: OpenOptions,
   ): Promise<OpenedMap> {
     const map = await this.#find(principal.account, id)
     // Of a template: it runs as another key than the one that asks.
     if (map.revision !== revision) throw errors.mapUnknown(id.slice(0, 100))
-    return { ...map, readerOf: await this.#readers(principal, map, revision === null ? tokens : null) }
+    const opening = revision === null ? tokens : null
+    return { ...map, readerOf: await this.#readers(principal, map, opening, templates) }
   }
 
   async #readers(
     principal: Principal,
     { id, config }: Pick<KnownMap, 'id' | 'config'>,
     tokens: readonly string[] | null,
+    templates: FoundTemplates | undefined,
   ): Promise<ReaderOf> {
-    const readers = await this.#named.readers(principal, config, tokens)
+    const readers = await this.#named.readers(principal, config, tokens, templates)
     if (!readers) throw errors.mapUnknown(id)
     return readers
   }
@@ -182,11 +202,12 @@ export class Maps {
     if (known) return known
     const stored = /^[0-9a-f]{32}$/.test(id) ? await findMap(this.#databases.control, account, id) : undefined
     if (!stored) throw errors.mapUnknown(id.slice(0, 100))
-    const { config, aggregated, revision } = stored
-    const pinned = await this.#named.unpin(account, JSON.parse(config))
+    const { aggregated, revision } = stored
+    const pinned = await this.#named.unpin(account, JSON.parse(stored.config))
     if (!pinned) throw errors.mapUnknown(id)
-    const map = { id, config: await this.#named.read(pinned), aggregated, revision }
-    this.#keep(account, map, config.length)
+    const { config, characters } = await this.#named.read(pinned)
+    const map = { id, config, aggregated, revision }
+    this.#keep(account, map, characters)
     return map
   }
 
@@ -198,46 +219,46 @@ export class Maps {
     const { minzoom, maxzoom } = map.config
     const { z } = request.place
     if (z < minzoom || z > maxzoom) throw errors.notFound('Tile: its zoom')
-    const runs = runsOf(chooseLayers(map.config, request.layers), map.readerOf)
-    if (runs.length === 1) return this.#tileOf(runs[0]!, map, request, client)
-    return this.#joined(runs, map, request, client)
+    const deadline = this.#tiles.deadline()
+    const parts: TilePart[] = []
+    for (const run of runsOf(chooseLayers(map.config, request.layers), map.readerOf))
+      parts.push(await this.#partOf(run, map, request, client.gone))
+    const [first] = parts
+    if (first && parts.length === 1) return this.#tiles.make(first.principal, first.source, client)
+    return this.#tiles.join(parts, deadline, client)
   }
 
-  /** One after the other, and no more bytes than one tile may have. */
-  async #joined(
-    runs: readonly Run<TiledLayer>[],
-    map: OpenedMap,
-    request: MapTileRequest,
-    client: TileClient,
-  ): Promise<Tile> {
-    const { tileMaxBytes } = this.#config
-    const whole: TileClient = { ...client, hasTag: () => false, encoding: null }
-    const parts: Tile[] = []
-    let left = tileMaxBytes
-    for (const run of runs) {
-      const part = await this.#tileOf(run, map, request, whole)
-      left -= part.bytes?.length ?? 0
-      if (left < 0) throw errors.tileTooLarge(tileMaxBytes)
-      parts.push(part)
-    }
-    return this.#tiles.join(parts, client)
-  }
-
-  async #tileOf(
+  /** The layers that one key reads. */
+  async #partOf(
     { reader, layers }: Run<TiledLayer>,
     map: KnownMap,
     { place, isAggregated }: MapTileRequest,
-    client: TileClient,
-  ): Promise<Tile> {
+    gone: AbortLike,
+  ): Promise<TilePart> {
     const { id, config } = map
     const aggregated = layers.filter(({ index }) => isAggregated && map.aggregated[index])
     const key = `map ${id} ${layers.map(({ index }) => index)} ${aggregated.map(({ index }) => index)}`
     const { tileMaxFeatures: maxFeatures, tileMaxBytes: maxBytes } = this.#config
-    const versions = await this.#lookUp(reader, map, layers, client.gone)
+    const versions = await this.#lookUp(reader, map, layers, gone)
     const known = Object.fromEntries(layers.map(({ index }, at) => [index, versions[at]!.version]))
-    const tile = { config, layers, aggregated, place, maxFeatures, maxBytes, known }
-    const make = (session: Session) => drawMapTile(session, tile)
-    return this.#tiles.make(reader, { key, place, version: versionOfAll(versions), make }, client)
+    const plans = this.#plansOf(reader, map)
+    const tile = { config, layers, aggregated, place, maxFeatures, maxBytes, known, plans }
+    const make = (session: Session, leftBytes: number) => drawMapTile(session, { ...tile, leftBytes })
+    return { principal: reader, source: { key, place, version: versionOfAll(versions), make } }
+  }
+
+  #plansOf({ key, account }: Principal, { id }: KnownMap): KnownPlans {
+    const keyOfLayer = (index: number) => `${key.role} ${account.userId} ${id} ${index}`
+    return {
+      get: ({ index }, version) => {
+        const known = this.#plans.get(keyOfLayer(index))
+        return known?.version === version ? known.plan : undefined
+      },
+      set: ({ index, source }, version, plan) => {
+        const size = source.sql(wholeWorld).length + version.length + 1_000
+        this.#plans.set(keyOfLayer(index), { version, plan }, { size })
+      },
+    }
   }
 
   /** The versions of the rows of the layers, as the caller's role sees them. */
@@ -314,7 +335,7 @@ function runsOf<L extends MapLayer>(layers: readonly L[], readerOf: ReaderOf): r
   for (const layer of layers) {
     const reader = readerOf(layer)
     const last = runs.at(-1)
-    if (last?.reader === reader) last.layers.push(layer)
+    if (last?.reader.key.id === reader.key.id) last.layers.push(layer)
     else runs.push({ reader, layers: [layer] })
   }
   return runs

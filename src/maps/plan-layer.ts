@@ -18,6 +18,8 @@ export type LayerPlan = Readonly<{
   dates: readonly string[]
   /** All its columns with their types, as the SQL endpoint tells them. */
   types: Readonly<Record<string, string>>
+  /** A type that the tenant has made may change without the tables of the query. */
+  hasOwnTypes: boolean
 }>
 
 /** `fields`: what `columnsSql` has answered. */
@@ -26,7 +28,8 @@ export async function planLayer(
   source: LayerSource,
   fields: readonly FieldDef[],
 ): Promise<LayerPlan> {
-  const columns = (await readColumns(session, fields)).filter(isOnly)
+  const read = await readColumns(session, fields)
+  const columns = read.filter(isOnly)
   const geometry = columns.find(({ name, kind }) => name === source.geomColumn && kind === 'geometry')
   if (!geometry) throw errors.mapInvalid(noGeometry(source.geomColumn, columns))
   const properties = columns.filter((column): column is Column & Property => isShown(column.kind))
@@ -63,8 +66,13 @@ export async function planLayer(
     types: Object.fromEntries(
       columns.map(({ name, kind }) => [name, dates.includes(name) ? 'number' : typeOf(kind)]),
     ),
+    hasOwnTypes: fields.some(
+      ({ dataTypeID }, at) => dataTypeID >= firstOwnOid && read[at]!.kind !== 'geometry',
+    ),
   }
 }
+
+const firstOwnOid = 16_384
 
 /** Two columns of one name cannot be told apart. */
 const isOnly = ({ name }: Column, _at: number, all: readonly Column[]) =>

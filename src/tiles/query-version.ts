@@ -6,7 +6,7 @@ import { hashOf } from './tile-layer.ts'
 /** Differs after each change to the rows of a query. Null: it cannot be told whether they have changed. */
 export type QueryVersion = Readonly<{ version: string | null; is_moved: boolean | null }>
 
-const unknown: QueryVersion = { version: null, is_moved: null }
+export const unknownVersion: QueryVersion = { version: null, is_moved: null }
 
 /** On a session on which no code of a tenant has run. `known`: what an earlier look-up found. */
 export async function lookUpVersion(
@@ -14,7 +14,7 @@ export async function lookUpVersion(
   names: QueryNames | undefined,
   known: string | null,
 ): Promise<QueryVersion> {
-  if (!names) return unknown
+  if (!names) return unknownVersion
   const { relations, optional, functions, operators, members } = names
   const { rows } = await session.look<QueryVersion>('query version', preparedSql, [
     relations,
@@ -24,27 +24,19 @@ export async function lookUpVersion(
     members,
     known,
   ])
-  return rows[0] ?? unknown
+  return rows[0] ?? unknownVersion
 }
 
 const preparedSql = 'select v.version, v.is_moved from cartodb._CDB_QueryVersion($1, $2, $3, $4, $5, $6) as v'
 
-/** In the snapshot of a tile, after its rows were read. */
-export async function versionInSnapshot(
-  session: Session,
-  names: QueryNames | undefined,
-  known: string | null,
-): Promise<QueryVersion> {
-  if (!names) return unknown
+/** Asks for it in the snapshot of a tile, after its rows were read. */
+export function versionSql(names: QueryNames, known: string | null): string {
   const { relations, optional, functions, operators, members } = names
   const lists = [relations, optional, functions, operators, members].map(
     (list) => `array[${list.map(quoteLiteral).join(', ')}]::pg_catalog.text[]`,
   )
   const last = known === null ? 'null' : quoteLiteral(known)
-  const { rows } = await session.query<QueryVersion>(
-    `select v.version, v.is_moved from cartodb._CDB_QueryVersion(${lists.join(', ')}, ${last}) as v`,
-  )
-  return rows[0] ?? unknown
+  return `select v.version, v.is_moved from cartodb._CDB_QueryVersion(${lists.join(', ')}, ${last}) as v`
 }
 
 /** Of several queries. */

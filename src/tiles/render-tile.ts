@@ -58,7 +58,7 @@ export async function renderTile(
   const [, tile, ...found] = await sendAll(session, [begin, ...contents.map(tileSql), ...look])
   const first = tile!.rows[0] as TileRow
   return {
-    ...(await finishTile(session, contents, limits.maxBytes, first)),
+    ...(await finishTile(session, contents, limits.maxBytes, { first })),
     layers: foundLayers(requests, found),
   }
 }
@@ -98,16 +98,17 @@ export async function findFailedLayer(
 
 /**
  * Makes the layers of a tile one after the other, each with the bytes that are left for it, so that a tile never takes more
- * memory than its limit. `first`: what `tileSql` has answered for the first.
+ * memory than its limit. `first`: what `tileSql` has answered for the first. `left`: of the bytes, if other parts of the tile
+ * have taken some.
  */
 export async function finishTile(
   session: Session,
   contents: readonly TileContent[],
   maxBytes: number,
-  first?: TileRow,
+  { first, left: given = maxBytes }: Readonly<{ first?: TileRow; left?: number }> = {},
 ): Promise<DrawnTile> {
   const parts: LayerPart[] = []
-  let left = maxBytes
+  let left = given
   for (const [at, content] of contents.entries()) {
     const sized = { ...content, maxBytes: left }
     const row = (at === 0 && first) || (await session.query<TileRow>(tileSql(sized))).rows[0]!
@@ -123,12 +124,15 @@ export async function finishTile(
 }
 
 /** One message, one answer for each statement. */
-async function sendAll(session: Session, statements: readonly string[]): Promise<readonly QueryResult[]> {
+export async function sendAll(
+  session: Session,
+  statements: readonly string[],
+): Promise<readonly QueryResult[]> {
   return [(await session.query(statements.join(';\n'))) as QueryResult | QueryResult[]].flat()
 }
 
 type LayerPart = Readonly<{ tile: Buffer; kept: number | null }>
-type TileRow = { found: string; bytes: number | null; tile: Buffer | null }
+export type TileRow = { found: string; bytes: number | null; tile: Buffer | null }
 
 /** `limit`: of the whole tile. */
 async function partOf(

@@ -8,7 +8,7 @@ import type { AbortLike } from '../postgres/pools/interruption.ts'
 import { Slots } from '../postgres/pools/slots.ts'
 import type { Session } from '../postgres/session.ts'
 import { runAs, type SlotsToWaitFor, type StatementOptions } from '../statements/run-as.ts'
-import type { TimeLimit } from '../statements/time-limits.ts'
+import { type TimeLimit, wholeTimeout } from '../statements/time-limits.ts'
 import { type Encoding, Encodings } from './encodings.ts'
 import { findLayers } from './find-layers.ts'
 import { inLayer, tableLayer } from './in-layer.ts'
@@ -54,8 +54,20 @@ export type TileSource = Readonly<{
   place: TilePlace
   /** Of its layers, as a look-up has just found them. */
   version: string | null
-  /** Makes it in one snapshot. May leave its transaction open: the session is cleaned after use. */
-  make: (session: Session) => Promise<MadeTile>
+  /** Makes it in one snapshot, of at most so many bytes. May leave its transaction open: the session is cleaned after use. */
+  make: (session: Session, leftBytes: number) => Promise<MadeTile>
+}>
+
+/** A part of a tile, and whose role reads it. */
+export type TilePart = Readonly<{ principal: Principal; source: TileSource }>
+
+/** What other parts of the same tile have left. `deadline`: as `performance.now()`. */
+type Rest = Readonly<{ bytes: number; deadline: number }>
+
+type RunOptions = Readonly<{
+  onBegin?: () => void
+  /** Of several runs together, as `performance.now()`. */
+  deadline?: number | undefined
 }>
 
 /** What the client knows of the tile, and how it wants it. */
@@ -100,24 +112,58 @@ export class Tiles {
 
   /** Answers from the cache if the version is still the same, else makes the tile once for all who ask for it now. */
   async make(principal: Principal, source: TileSource, client: TileClient): Promise<Tile> {
-    const { hostId, database, role } = sessionTargetOf(principal)
-    const { z, x, y } = source.place
-    const key = `${hostId} ${database} ${role} ${z}/${x}/${y} ${source.key}`
+    const key = keyOfPart({ principal, source })
     const { version } = source
     const known = version === null ? undefined : await this.#known(key, version, client)
     if (known) return known
-    if (isOutside(source.place)) return { tag: hashOf([key, 'empty']), bytes: Buffer.alloc(0), truncated: [] }
-    const made = await this.#share(principal, key, source, client.gone)
+    if (isOutside(source.place)) return emptyTile(key)
+    const made = await this.#share({ principal, source }, client.gone)
     return this.#finish(key, made, client)
   }
 
-  /** One tile of several whole ones, whose layers have different names. */
-  async join(parts: readonly Tile[], client: TileClient): Promise<Tile> {
-    const tag = hashOf(parts.map((part) => part.tag))
-    const truncated = parts.flatMap((part) => part.truncated)
-    if (client.hasTag(tag)) return { tag, bytes: null, truncated }
-    const bytes = Buffer.concat(parts.map((part) => part.bytes ?? Buffer.alloc(0)))
-    return this.#encoded(`joined ${tag}`, tag, { bytes, truncated, version: tag }, client)
+  /**
+   * One tile of several parts, whose layers have different names. They are made one after the other, and have the bytes and the
+   * time of one tile.
+   */
+  async join(parts: readonly TilePart[], deadline: number, client: TileClient): Promise<Tile> {
+    const key = `joined ${hashOf(parts.map(keyOfPart))}`
+    const version = versionOfParts(parts.map(({ source }) => source))
+    const tag = hashOf([key, version])
+    if (version !== null && client.hasTag(tag)) return { tag, bytes: null, truncated: [] }
+    if (parts.some(({ source }) => isOutside(source.place))) return emptyTile(key)
+    const made = await this.#makeParts(parts, deadline, client.gone)
+    const joined: MadeTile = {
+      bytes: Buffer.concat(made.map(({ bytes }) => bytes)),
+      truncated: made.flatMap(({ truncated }) => truncated),
+      version: versionOfParts(made),
+    }
+    return this.#answer(key, joined, client)
+  }
+
+  async #makeParts(
+    parts: readonly TilePart[],
+    deadline: number,
+    gone: AbortLike,
+  ): Promise<readonly MadeTile[]> {
+    const { tileMaxBytes } = this.#config
+    const made: MadeTile[] = []
+    let left = tileMaxBytes
+    for (const part of parts) {
+      const key = keyOfPart(part)
+      const { version } = part.source
+      const known = version === null ? undefined : this.#cache.get(`${key} `, version)
+      const tile = known ?? (await this.#share(part, gone, { bytes: left, deadline }))
+      if (!known) this.#keep(key, tile)
+      left -= tile.bytes.length
+      if (left < 0) throw errors.tileTooLarge(tileMaxBytes)
+      made.push(tile)
+    }
+    return made
+  }
+
+  /** When a tile that is begun now must be made. */
+  deadline(): number {
+    return performance.now() + this.#config.tileTimeoutMs
   }
 
   /** The layers of a request, in its order. Throws unless the role may read all of them. `isWhole`: with comments. */
@@ -178,12 +224,15 @@ export class Tiles {
     principal: Principal,
     gone: AbortLike,
     work: (session: Session) => Promise<T>,
-    onBegin: () => void = () => undefined,
+    { onBegin = () => undefined, deadline }: RunOptions = {},
   ): Promise<T> {
-    const options = { ...this.#options(gone), slots: this.#turn(principal) }
+    const options = { ...this.#options(gone), slots: this.#turn(principal, deadline) }
     return runAs(this.#databases, principal, options, (run) => {
       onBegin()
-      return run.watch(work)
+      if (deadline === undefined) return run.watch(work)
+      const late = () => run.stop(wholeTimeout(this.#time()))
+      const timer = setTimeout(late, Math.max(0, deadline - performance.now()))
+      return run.watch(work).finally(() => clearTimeout(timer))
     }).catch((error: unknown) => {
       throw tileError(error, options.limits.whole)
     })
@@ -197,9 +246,17 @@ export class Tiles {
   }
 
   async #finish(key: string, made: MadeTile, client: TileClient): Promise<Tile> {
+    this.#keep(key, made)
+    return this.#answer(key, made, client)
+  }
+
+  #keep(key: string, { version, bytes, truncated }: MadeTile): void {
+    if (version !== null) this.#cache.set(`${key} `, { version, bytes, truncated })
+  }
+
+  async #answer(key: string, made: MadeTile, client: TileClient): Promise<Tile> {
     const { bytes, truncated, version } = made
     const tag = version === null ? hashOf(bytes.toString('latin1')) : hashOf([key, version])
-    if (version !== null) this.#cache.set(`${key} `, { version, bytes, truncated })
     if (client.hasTag(tag)) return { tag, bytes: null, truncated }
     return this.#encoded(key, tag, made, client)
   }
@@ -215,16 +272,17 @@ export class Tiles {
     return { tag, bytes: encoded, truncated, encoding: encoding.name }
   }
 
-  /** Makes a tile once for all who ask for it with the same key. */
-  #share(
-    principal: Principal,
-    key: string,
-    { version, make }: TileSource,
-    gone: AbortLike,
-  ): Promise<MadeTile> {
-    const name = `${key} ${tokenOf(principal)}`
-    return this.#flights.join(name, version, gone, (allGone, onBegin) =>
-      this.run(principal, allGone, make, onBegin),
+  /** Makes a tile once for all who ask for it with the same key. `rest`: if it is one of several parts. */
+  #share(part: TilePart, gone: AbortLike, rest?: Rest): Promise<MadeTile> {
+    const { principal, source } = part
+    const bytes = rest?.bytes ?? this.#config.tileMaxBytes
+    // A part may fail by a limit within which a whole tile does not.
+    const name = `${keyOfPart(part)} ${tokenOf(principal)} ${rest ? `part ${bytes}` : ''}`
+    return this.#flights.join(name, source.version, gone, (allGone, onBegin) =>
+      this.run(principal, allGone, (session) => source.make(session, bytes), {
+        onBegin,
+        deadline: rest?.deadline,
+      }),
     )
   }
 
@@ -288,10 +346,12 @@ export class Tiles {
     return { ms: this.#config.tileTimeoutMs, variable: variables.tileTimeoutMs.name }
   }
 
-  #turn(principal: Principal): SlotsToWaitFor {
+  #turn(principal: Principal, deadline = Number.POSITIVE_INFINITY): SlotsToWaitFor {
     const slots = this.#slotsOf(sessionTargetOf(principal).hostId)
     if (slots.waiting >= mostWaiting) throw this.#busy()
-    return { slots, waitMs: this.#config.tileWaitMs, late: () => this.#busy() }
+    const leftMs = deadline - performance.now()
+    if (leftMs <= 0) throw wholeTimeout(this.#time())
+    return { slots, waitMs: Math.min(this.#config.tileWaitMs, leftMs), late: () => this.#busy() }
   }
 
   #slotsOf(hostId: number): Slots {
@@ -312,6 +372,24 @@ export class Tiles {
 /** Guests of a key share nothing with its holders, who are told more if it fails. */
 const tokenOf = ({ key, isGuest }: Principal) =>
   `${key.tokenHash.toString('base64')}${isGuest ? ' guest' : ''}`
+
+function keyOfPart({ principal, source }: TilePart): string {
+  const { hostId, database, role } = sessionTargetOf(principal)
+  const { z, x, y } = source.place
+  return `${hostId} ${database} ${role} ${z}/${x}/${y} ${source.key}`
+}
+
+/** Null if it cannot be told of one of them whether it has changed. */
+function versionOfParts(parts: readonly Readonly<{ version: string | null }>[]): string | null {
+  const versions = parts.map(({ version }) => version)
+  return versions.includes(null) ? null : hashOf(versions)
+}
+
+const emptyTile = (key: string): Tile => ({
+  tag: hashOf([key, 'empty']),
+  bytes: Buffer.alloc(0),
+  truncated: [],
+})
 
 const mostWaiting = 200
 const mostAttempts = 4

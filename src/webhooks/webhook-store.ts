@@ -87,8 +87,12 @@ export async function putScheduleNotices(
   }
 }
 
-/** As of a job that is gone: `cleanJobWebhooks` deletes it after its last message. */
-const release = (which: string) => `update cartage.webhooks set schedule = null, job_id = gen_random_uuid()
+/**
+ * As of a job that is gone: `cleanJobWebhooks` deletes it after its last message, but not within an hour: the end of a job
+ * may have written a message that is not committed yet.
+ */
+const release = (which: string) => `update cartage.webhooks
+  set schedule = null, job_id = gen_random_uuid(), created_at = clock_timestamp()
   where user_id = $1 and schedule = $2 and ${which}`
 
 /** Before a schedule is deleted: what is written for its addresses is still sent. */

@@ -4,7 +4,7 @@ import type { Job } from '../jobs/job.ts'
 import { accepted, requeue, retryLater } from '../jobs/job-state.ts'
 import { stepName } from '../jobs/job-step.ts'
 import type { Flight } from '../jobs/job-store.ts'
-import { isNotToBeSent, type Marked, markFlight } from '../jobs/mark-store.ts'
+import { isNotToBeSent, type Marked, markFlight, markNotToBeSent } from '../jobs/mark-store.ts'
 import type { SettledOutcome } from '../jobs/statement-outcome.ts'
 import { endOf, type JobWrite, type WriteResult } from '../jobs/write-store.ts'
 import { backoff, retry } from '../waiting/retry.ts'
@@ -60,16 +60,36 @@ async function mark(
 
 /** The same mark can be written again. Giving up too soon would leave it unknown whether the statement was sent. */
 async function markPatiently(
-  { databases, interrupted }: WorkContext,
-  { claimed, job, step }: JobRun,
+  context: WorkContext,
+  run: JobRun,
   flight: Flight,
   settled: Flight | null,
 ): Promise<Marked> {
-  const place = { jobId: job.id, step: stepName(step) }
-  const put = () => markFlight(databases, claimed.target.hostId, place, flight, settled)
-  const options = { attempts: 41, isTransient: () => !interrupted.aborted, pauseMs: () => 250 }
-  return retry(put, options).catch(() => 'gone')
+  const { hostId } = run.claimed.target
+  const put = () => markFlight(context.databases, hostId, placeOf(run), flight, settled)
+  return retry(put, patience(context)).catch(() => 'gone')
 }
+
+/**
+ * The transaction of a statement that runs outside of ours was rolled back. Its mark has no xid to ask for, so the next
+ * attempt would take it for a statement whose outcome is unknown: replaces it. False: the host does not answer.
+ */
+export async function takeBackMark(context: WorkContext, run: JobRun, flight: Flight): Promise<boolean> {
+  const { hostId } = run.claimed.target
+  const put = () => markNotToBeSent(context.databases, hostId, placeOf(run), flight)
+  return retry(put, patience(context)).then(
+    () => true,
+    () => false,
+  )
+}
+
+const placeOf = ({ job, step }: JobRun) => ({ jobId: job.id, step: stepName(step) })
+
+const patience = ({ interrupted }: WorkContext) => ({
+  attempts: 41,
+  isTransient: () => !interrupted.aborted,
+  pauseMs: () => 250,
+})
 
 /** Compares the revision of our last write. The claim alone would not reveal a restored control database. */
 async function isStillOurs(context: WorkContext, run: JobRun): Promise<boolean> {

@@ -3,12 +3,21 @@ import { renderFallback } from '../jobs/fallback-template.ts'
 import type { Job } from '../jobs/job.ts'
 import { abandon, accepted, beginStep, stepFailed, stepSucceeded } from '../jobs/job-state.ts'
 import type { Step } from '../jobs/job-step.ts'
+import type { Flight } from '../jobs/job-store.ts'
 import { isInFlight, stepSettled } from '../jobs/statement-outcome.ts'
 import { sqlstate } from '../postgres/sqlstate.ts'
 import { isOneTransaction, isUtility } from '../sql/job-statement.ts'
 import type { JobRun } from './job-run.ts'
 import { openSession } from './open-session.ts'
-import { announce, type Interruption, release, type Stop, save, waitForRetry } from './record-run.ts'
+import {
+  announce,
+  type Interruption,
+  release,
+  type Stop,
+  save,
+  takeBackMark,
+  waitForRetry,
+} from './record-run.ts'
 import { settleUntilKnown } from './settle-flight.ts'
 import {
   beginStatement,
@@ -146,17 +155,28 @@ const mendableClasses = new Set(['40', '53', '55'])
 async function tryLater(
   context: WorkContext,
   run: JobRun,
-  { isOutside }: Failure,
+  failure: Failure,
 ): Promise<Interruption | undefined> {
   const flight = run.flight!
   await run.dropSession()
-  // Of a transaction of its own the error has told that it was rolled back.
-  if (isOutside) return waitForRetry(context, run)
+  if (failure.isOutside) return tryOutsideLater(context, run, failure, flight)
   const outcome = await settleUntilKnown(context, run.claimed, flight)
   if (!outcome) return release(context, run)
   if (outcome.kind === 'aborted') return waitForRetry(context, run)
   run.advance(stepSettled(run.job, outcome))
   return undefined
+}
+
+/** Of a transaction of its own the error has told that it was rolled back. */
+async function tryOutsideLater(
+  context: WorkContext,
+  run: JobRun,
+  { reason, sqlstate: state }: Failure,
+  flight: Flight,
+): Promise<Interruption | undefined> {
+  if (run.isBesideControl || (await takeBackMark(context, run, flight))) return waitForRetry(context, run)
+  run.advance(stepFailed(run.job, clip(reason), new Date(), state))
+  return isFinal(run.job.status) ? undefined : save(context, run)
 }
 
 /** A job that we took over may be in flight on a connection of its last worker. */

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import pg from 'pg'
 import { grantsOf, keysClient } from '../support/keys/keys-client.ts'
 import { askMapTile, layerOf, mapOf, mapTile } from '../support/maps/map-api.ts'
-import { setup } from '../support/service/setup.ts'
+import { eventually, setup } from '../support/service/setup.ts'
 import { lockTable } from '../support/tiles/tile-api.ts'
 
 const prepared = `create table t (name text, the_geom geometry(Point, 4326)); insert into t (name, the_geom) values ('a', st_point(1, 1, 4326)); select CDB_CartodbfyTable('t')`
@@ -63,4 +64,56 @@ test('a query whose rows may differ each time is made each time', async (t) => {
   const map = await mapOf(user, layerOf('select *, clock_timestamp()::text as now from t'))
   const now = async () => (await mapTile(user, map, '/0/0/0.mvt')).layers.layer0![0]!.properties.now
   assert.notEqual(await now(), await now())
+})
+
+test('a tile shows the columns that the table has now, although those of the tile before were others', async (t) => {
+  const { user } = await setup(t)
+  await user.sql(prepared)
+  const map = await mapOf(user, layerOf('select * from t'))
+  let zoom = 0
+  const next = async () => {
+    zoom += 1
+    // Of one degree east and north.
+    const [x, y] = [181 / 360, (1 - Math.asinh(Math.tan(Math.PI / 180)) / Math.PI) / 2]
+    const place = [x, y].map((part) => Math.floor(part * 2 ** zoom))
+    const { layers } = await mapTile(user, map, `/${zoom}/${place.join('/')}.mvt`)
+    const { cartodb_id: _id, ...rest } = layers.layer0![0]!.properties
+    return rest
+  }
+  for (const [change, shown] of [
+    ['select', { name: 'a' }],
+    ['alter table t rename name to title', { title: 'a' }],
+    ['alter table t add size int default 3', { title: 'a', size: 3 }],
+    ["alter table t alter size type text using size || ' m'", { title: 'a', size: '3 m' }],
+    ['alter table t drop title', { size: '3 m' }],
+    ["begin; alter table t rename size to width; update t set width = 'b'; commit", { width: 'b' }],
+  ] as const) {
+    await user.sql(change)
+    assert.deepEqual([await next(), await next()], [shown, shown], change)
+  }
+})
+
+test('a tile that waits while its table is changed shows the table as it is then', async (t) => {
+  const house = await setup(t)
+  const { user } = house
+  await user.sql(prepared)
+  const layers = ['a', 'b'].map((id) => ({ id, options: { sql: 'select * from t' } }))
+  const zoomed = { id: 'c', options: { sql: 'select * from t', minzoom: 9 } }
+  const maps = [
+    await mapOf(user, layerOf('select * from t')),
+    await mapOf(user, { layers: [...layers, zoomed] }),
+  ]
+  for (const map of maps) await mapTile(user, map, '/1/1/0.mvt')
+  const url = new URL(house.keys.adminUrl)
+  url.pathname = `/${user.account.database}`
+  const other = new pg.Client({ connectionString: url.href })
+  await other.connect()
+  await other.query('begin; alter table public.t rename name to title')
+  const waiting = maps.map((map) => mapTile(user, map, '/0/0/0.mvt'))
+  const isWaiting = "select from pg_locks where not granted and relation = 'public.t'::regclass"
+  await eventually(async () => assert.equal((await other.query(isWaiting)).rowCount, 2))
+  await other.query('commit')
+  await other.end()
+  for (const { layers: shown } of await Promise.all(waiting))
+    for (const features of Object.values(shown)) assert.equal(features[0]!.properties.title, 'a')
 })

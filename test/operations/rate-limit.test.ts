@@ -93,6 +93,34 @@ test('a limit of the user stands in place of the configured one, and can lift it
   }
 })
 
+test('a change of limits keeps those it does not name, and null removes one', async (t) => {
+  const { url, user, keys } = await setup(t)
+  const change = async (limits: unknown) => {
+    const response = await fetch(`${url}/admin/v1/users/${user.username}`, {
+      method: 'PATCH',
+      headers: { authorization: `Bearer ${keys.adminToken}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ limits }),
+    })
+    assert.equal(response.status, 200)
+    return ((await response.json()) as { limits: unknown }).limits
+  }
+  await change({ rate: { sql: '1/60', keys: '5/60' } })
+  assert.deepEqual(await change({ schedules: 250 }), {
+    rate: { sql: '1/60', keys: '5/60' },
+    schedules: 250,
+  })
+  assert.deepEqual(await statuses([() => ask(user), () => ask(user)]), [200, 429])
+  assert.deepEqual(await change({ rate: { sql: null, copyto: 'off' } }), {
+    rate: { keys: '5/60', copyto: 'off' },
+    schedules: 250,
+  })
+  assert.equal((await ask(user)).status, 200)
+  assert.deepEqual(await change({ schedules: null }), { rate: { keys: '5/60', copyto: 'off' } })
+  assert.deepEqual(await change({}), { rate: { keys: '5/60', copyto: 'off' } })
+  assert.deepEqual(await change({ rate: null }), {})
+  assert.deepEqual(await change({ rate: { sql: null } }), { rate: {} })
+})
+
 test('a refusal on the key endpoints has their own error body', async (t) => {
   const { user } = await setup(t, { config: { rateLimitKeys: { count: 1, seconds: 60, burst: 1 } } })
   await ask(user, '/api/v3/api_keys')

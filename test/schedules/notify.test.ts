@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { ScheduleDocument } from '../../src/contract/documents.ts'
+import { cleanJobWebhooks } from '../../src/webhooks/webhook-store.ts'
 import { cartage, connection } from '../support/http/call.ts'
 import { eventually, setup, type TestUser } from '../support/service/setup.ts'
 import {
@@ -142,6 +144,37 @@ test('what was written before a schedule is deleted is still sent', async (t) =>
   assert.equal((await ask(user, 'GET', 'webhooks/deliveries')).body.deliveries.length, 1)
 })
 
+test('what a job tells that ends while its schedule is deleted is sent, although the sweep comes in between', async (t) => {
+  const { service, user } = await setup(t, { config: { webhooks: ['127.0.0.1:9'] } })
+  const { control } = service.services.databases
+  const { userId } = user.account
+  await put(user, 'each', { notify: [{ url: 'http://127.0.0.1:9/' }] })
+  const { job_id: job } = (await ask(user, 'POST', 'schedules/each/run')).body
+  await control.query(
+    `update cartage.webhooks set created_at = created_at - interval '2 hours' where user_id = $1`,
+    [userId],
+  )
+  const ending = await control.connect()
+  await ending.query('begin')
+  await ending.query(
+    `update cartage.jobs set status = 'cancelled', finished_at = clock_timestamp(), revision = revision + 1
+     where user_id = $1 and id = $2`,
+    [userId, job],
+  )
+  assert.equal((await ask(user, 'DELETE', 'schedules/each')).status, 204)
+  const first = '00000000-0000-0000-0000-000000000000'
+  const swept = cleanJobWebhooks(control, { userId, jobId: first, id: first })
+  await Promise.race([swept, sleep(300)])
+  await ending.query('commit')
+  ending.release()
+  await swept
+  const { deliveries } = (await ask(user, 'GET', 'webhooks/deliveries')).body
+  assert.deepEqual(
+    deliveries.map(({ job_id, type }: { job_id: string; type: string }) => [job_id, type]),
+    [[job, 'job.cancelled']],
+  )
+})
+
 /** As if it had failed nine times, and were due. */
 const failNext = ({ service, user }: House, name: string) =>
   service.services.databases.control.query(
@@ -181,6 +214,35 @@ test('what is wrong with notify of a schedule is told, and no schedule is made',
     assert.match(answer.body.error[0], text)
   }
   assert.deepEqual((await ask(user, 'GET', 'schedules')).body.schedules, [])
+})
+
+test('a schedule keeps its addresses and can be paused where webhooks may no longer reach them', async (t) => {
+  const { user, createUser } = await setup(t, { config: { webhooks: ['hooks.example.org'] } })
+  const url = 'https://hooks.example.org/'
+  const made = await put(user, 'each', { notify: [{ url: 'https://hooks.example.org', secret }] })
+  const stranger = await createUser()
+  const elsewhere = [
+    await setup(t, { config: { webhooks: ['hooks.example.com'] } }),
+    // Without webhooks.
+    await setup(t),
+  ]
+  for (const house of elsewhere) {
+    const at = ({ username, ...rest }: TestUser) => ({
+      ...rest,
+      username,
+      base: `${house.url}/user/${username}`,
+    })
+    const paused = await put(at(user), 'each', { ...made, enabled: false })
+    assert.deepEqual([paused.enabled, paused.notify?.map((each) => each.url)], [false, [url]])
+    const notify = [{ url }]
+    for (const [method, path, owner, body] of [
+      ['PUT', 'schedules/other', user, { ...yearly, notify }],
+      ['PUT', 'schedules/each', stranger, { ...yearly, notify }],
+      ['PUT', 'schedules/each', user, { ...yearly, notify: [{ url: `${url}other` }] }],
+      ['POST', 'jobs', user, { query: 'select 1', notify }],
+    ] as const)
+      assert.equal((await ask(at(owner), method, path, body)).status, 400, `${method} ${path}`)
+  }
 })
 
 test('notify of a schedule is refused on a server without webhooks', async (t) => {

@@ -1,6 +1,4 @@
 import { updateUser } from '../../accounts/update-user.ts'
-import type { Account } from '../../auth/account.ts'
-import { userByName } from '../../auth/account-store.ts'
 import { type Command, wrongCall } from '../command.ts'
 import { UsageError } from '../command-error.ts'
 import { bytesOf, listOf, type OptionValues, wholeNumberOf } from '../option-values.ts'
@@ -21,10 +19,12 @@ export const runUserSet: Command['run'] = async ({ args, values }) => {
   const hasLimits = rates.length > 0 || schedules !== undefined
   if (Object.values(changes).every((value) => value === undefined) && !hasLimits)
     throw wrongCall(serviceCommand('user set'), 'give at least one limit to change')
+  const limits = { ...(rates.length > 0 && { rate: Object.fromEntries(rates) }), schedules }
   const { account, host } = await asOperator(async (installation) => {
-    const before = await userByName(installation.databases.control, username)
-    const limits = hasLimits ? withSchedules(withRates(before?.limits ?? {}, rates), schedules) : undefined
-    const account = await updateUser(installation, username, { ...changes, limits })
+    const account = await updateUser(installation, username, {
+      ...changes,
+      limits: hasLimits ? limits : undefined,
+    })
     return { account, host: installation.databases.hosts.get(account.hostId) }
   })
   return {
@@ -33,27 +33,11 @@ export const runUserSet: Command['run'] = async ({ args, values }) => {
   }
 }
 
-function readRates(values: OptionValues): readonly (readonly [group: string, text: string])[] {
+/** Null: the configured one. */
+function readRates(values: OptionValues): readonly (readonly [group: string, text: string | null])[] {
   return listOf(values, 'rate').map((pair) => {
     const [, group, text] = /^([a-z_]+)=(.+)$/.exec(pair) ?? []
     if (!group || !text) throw new UsageError(`--rate must be GROUP=RATE, such as sql=100/60, not '${pair}'`)
-    return [group, text]
+    return [group, text === 'default' ? null : text]
   })
-}
-
-/** Null: the usual limit. */
-function withSchedules(
-  { schedules: former, ...others }: Account['limits'],
-  most: number | null | undefined,
-): Account['limits'] {
-  const schedules = most === undefined ? former : (most ?? undefined)
-  return { ...others, ...(schedules !== undefined && { schedules }) }
-}
-
-function withRates(limits: Account['limits'], rates: ReturnType<typeof readRates>): Account['limits'] {
-  const merged = { ...(limits.rate as Record<string, string>), ...Object.fromEntries(rates) }
-  return {
-    ...limits,
-    rate: Object.fromEntries(Object.entries(merged).filter(([, text]) => text !== 'default')),
-  }
 }

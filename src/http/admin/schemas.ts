@@ -20,7 +20,7 @@ const quota = {
 const masterToken = { type: 'string', description: 'Master token to use instead of a generated one' } as const
 const limits = {
   type: 'object',
-  description: 'Limits of this user in place of the configured ones; replaces those set before',
+  description: 'Limits of this user in place of the configured ones',
   examples: [{ rate: { sql: '100/60', jobs: '10/60+2', copyto: 'off' }, schedules: 250 }],
 } as const
 const time = { type: 'string', format: 'date-time' } as const
@@ -121,7 +121,11 @@ export const changesSchema = {
       quota_in_bytes: quota,
       api_key_quota: { type: ['integer', 'null'], minimum: 0 },
       org_admin: { type: 'boolean' },
-      limits,
+      limits: {
+        ...limits,
+        description:
+          'Limits of this user in place of the configured ones. What is left out stays; null removes a limit',
+      },
       ...knownExtras,
     },
     examples: [{ quota_in_bytes: 5368709120, limits: { rate: { sql: '100/60' } } }],

@@ -5,6 +5,7 @@ import { findJob } from '../../jobs/job-store.ts'
 import type { Queryable } from '../../postgres/transaction.ts'
 import { mostSchedules, saveSchedule } from '../../schedules/manage-schedules.ts'
 import { runScheduleNow } from '../../schedules/run-schedules.ts'
+import type { ScheduleNotice } from '../../schedules/schedule.ts'
 import {
   deleteSchedule,
   findSchedule,
@@ -79,9 +80,11 @@ function manage(app: FastifyInstance, services: Services): void {
   app.put(`${path}/:schedule`, { ...sending, schema: putScheduleSchema }, async (request, reply) => {
     const { account } = await jobsCaller(services, request)
     const wanted = readSchedule(request.body, readScheduleName(request))
+    // A schedule can be paused by sending what was read, although its addresses are no longer allowed.
+    const before = await findSchedule(databases.control, account, wanted.name)
     const { schedule, isMade } = await saveSchedule(databases, config, account, wanted, {
       isNew: false,
-      writeNotices: noting(services, request, account, wanted.name),
+      writeNotices: noting(services, request, account, wanted.name, before?.notify),
     })
     return reply.code(isMade ? 201 : 200).send(scheduleDocument(schedule))
   })
@@ -93,8 +96,15 @@ function manage(app: FastifyInstance, services: Services): void {
 }
 
 /** Reads whom the schedule tells; the result writes it. */
-function noting({ config, webhooks }: Services, { body }: FastifyRequest, account: Account, name: string) {
-  const notify = readScheduleNotify(config.webhooks, body)
+function noting(
+  { config, webhooks }: Services,
+  { body }: FastifyRequest,
+  account: Account,
+  name: string,
+  before: readonly ScheduleNotice[] = [],
+) {
+  const kept = before.map(({ url }) => url)
+  const notify = readScheduleNotify(config.webhooks, body, kept)
   return (tx: Queryable) => webhooks.noteSchedule(tx, account, name, notify)
 }
 

@@ -26,8 +26,12 @@ export function readWebhook(allowed: Allowed, body: unknown): WantedWebhook {
 /** So that a document that was read can be sent again, and what old clients add. */
 const ignored = ['id', 'created_at', 'api_key', 'client']
 
-/** Reads `notify` of a job. */
-export function readNotify(allowed: Allowed, value: unknown): readonly WantedWebhook[] {
+/** Reads `notify` of a job. `kept`: addresses that stay, whether webhooks may still reach them or not. */
+export function readNotify(
+  allowed: Allowed,
+  value: unknown,
+  kept: readonly string[] = [],
+): readonly WantedWebhook[] {
   if (value === undefined) return []
   if (!Array.isArray(value) || value.length > maxNotify)
     throw errors.webhookInvalid(`notify must be an array of at most ${maxNotify} objects`)
@@ -36,29 +40,39 @@ export function readNotify(allowed: Allowed, value: unknown): readonly WantedWeb
     if (!isObject(each)) throw errors.webhookInvalid(`${place} must be an object with url`)
     refuseUnknown(each, ['url', 'on', 'secret', 'include_sql'], place)
     const events = readEvents(each.on, notifyEvents, `${place}.on`).map((event) => `job.${event}` as const)
-    return { ...readShared(allowed, each, `${place}.`), events, isEnabled: true }
+    return { ...readShared(allowed, each, `${place}.`, kept), events, isEnabled: true }
   })
 }
 
-/** The same of a schedule. All its addresses are told when it is disabled. */
-export function readScheduleNotify(allowed: Allowed, body: unknown): readonly WantedWebhook[] {
-  const wanted = readNotify(allowed, (body as { notify?: unknown }).notify)
+/**
+ * The same of a schedule, which may keep the addresses that it has. All its addresses are told when it is disabled.
+ */
+export function readScheduleNotify(
+  allowed: Allowed,
+  body: unknown,
+  kept: readonly string[],
+): readonly WantedWebhook[] {
+  const wanted = readNotify(allowed, (body as { notify?: unknown }).notify, kept)
   const urls = wanted.map(({ url }) => url)
   const twice = urls.find((url, place) => urls.indexOf(url) !== place)
   if (twice !== undefined) throw errors.webhookInvalid(`notify has ${twice} twice`)
   return wanted.map((each) => ({ ...each, events: [...each.events, 'schedule.disabled'] }))
 }
 
-function readShared(allowed: Allowed, members: Parameters, prefix: string) {
+function readShared(allowed: Allowed, members: Parameters, prefix: string, kept: readonly string[] = []) {
   const { url, secret } = members
   if (secret !== undefined && (typeof secret !== 'string' || !isSecret(secret)))
     throw errors.webhookInvalid(`${prefix}secret must be whsec_ and base64 of 24 to 64 bytes`)
   return {
-    url: readTarget(allowed, url),
+    url: keptTarget(kept, url) ?? readTarget(allowed, url),
     secret,
     includeSql: readFlag(members.include_sql, false, `${prefix}include_sql`),
   }
 }
+
+/** The sender checks each address again. */
+const keptTarget = (kept: readonly string[], text: unknown) =>
+  typeof text === 'string' && URL.canParse(text) ? kept.find((url) => url === new URL(text).href) : undefined
 
 function readEvents<T extends string>(value: unknown, known: readonly T[], place: string): readonly T[] {
   if (value === undefined) return known

@@ -1,6 +1,14 @@
+import { setImmediate } from 'node:timers/promises'
 import { errors } from '../../errors.ts'
 import { inLayer } from '../../tiles/in-layer.ts'
-import { type LayerTemplate, readAnalyses, textOfLayer } from '../map-config.ts'
+import {
+  type LayerTemplate,
+  mostLayers,
+  readAnalyses,
+  textOfLayer,
+  wrongNumberOfLayers,
+  zoomsOf,
+} from '../map-config.ts'
 import { isMembers, type Members } from '../members.ts'
 import { renderTemplate } from './template.ts'
 import type { StoredTemplate } from './template-store.ts'
@@ -13,61 +21,103 @@ export type NamedLayer = Members & Readonly<{ options: Members }>
 export const isNamed = (layer: unknown): layer is NamedLayer =>
   isMembers(layer) && layer.type === 'named' && isMembers(layer.options)
 
-type Expanded = Readonly<{ layer: unknown; template: LayerTemplate | null }>
+/** Of a named layer, for its errors. */
+export const labelOf = ({ id }: NamedLayer, index: number) => ({
+  id: typeof id === 'string' ? id : `layer${index}`,
+  index,
+  type: 'named',
+})
 
-/** Puts the layers of named maps in the place of the layers that name them. */
-export function expandLayers(raw: unknown, templateOf: (name: string) => StoredTemplate): ExpandedLayers {
+/**
+ * Puts the layers of named maps in the place of the layers that name them. To fill in a long template takes time: others have
+ * their turn between.
+ */
+export async function expandLayers(
+  raw: unknown,
+  templates: ReadonlyMap<string, StoredTemplate>,
+): Promise<ExpandedLayers> {
   if (!isMembers(raw) || !Array.isArray(raw.layers) || !raw.layers.some(isNamed))
     return { raw, templates: [] }
+  const documents = new Map<string, Members>()
+  const layers: unknown[] = []
+  const places: (LayerTemplate | null)[] = []
   let left = mostCharacters
-  const layers = raw.layers.flatMap((layer: unknown, index): readonly Expanded[] => {
-    if (!isNamed(layer)) return [{ layer, template: null }]
-    const { name, revision } = templateOf(String(layer.options.name))
-    const template = { name, revision }
+  for (const [index, layer] of raw.layers.entries()) {
+    if (layers.length >= mostLayers) throw wrongNumberOfLayers()
+    if (!isNamed(layer)) {
+      layers.push(layer)
+      places.push(null)
+      continue
+    }
+    await setImmediate()
     try {
-      const found = layersOf(templateOf(name), layer)
+      const stored = templates.get(String(layer.options.name))!
+      const { name, revision } = stored
+      const document = documents.get(name) ?? documentOf(stored)
+      documents.set(name, document)
+      const found = layersOf(document, layer)
       left -= JSON.stringify(found).length
       if (left < 0) throw errors.mapInvalid(`The map config is longer than ${mostCharacters} characters`)
-      return found.map((each) => ({ layer: each, template }))
+      layers.push(...found)
+      places.push(...found.map(() => ({ name, revision })))
     } catch (error) {
-      throw inLayer(error, { id: String(layer.id ?? `layer${index}`), index, type: 'named' })
+      throw inLayer(error, labelOf(layer, index))
     }
-  })
-  return {
-    raw: { ...raw, layers: layers.map(({ layer }) => layer) },
-    templates: layers.map(({ template }) => template),
   }
+  return { raw: { ...raw, layers }, templates: places }
 }
 
 /** Of all layers of named maps together. */
 const mostCharacters = 256 * 1_024
 
+/** What of a template becomes layers of another map. */
+function documentOf({ template }: StoredTemplate): Members {
+  const { layergroup, placeholders } = JSON.parse(template) as { layergroup: Members; placeholders: unknown }
+  const { layers, analyses, minzoom, maxzoom } = layergroup
+  return { layergroup: { layers, analyses, minzoom, maxzoom }, placeholders }
+}
+
 /** Those of a template, with the values that the layer has for its placeholders. */
-function layersOf({ template }: StoredTemplate, { id, options }: NamedLayer): readonly Members[] {
-  const document = JSON.parse(template) as Members
+function layersOf(document: Members, { id, options }: NamedLayer): readonly Members[] {
   const { config } = options
-  const { layers, analyses } = renderTemplate(document, isMembers(config) ? config : {}) as {
+  const group = renderTemplate(document, isMembers(config) ? config : {}) as Members & {
     layers: readonly Members[]
-    analyses?: unknown
   }
+  const { layers } = group
+  if (layers.length > mostLayers) throw wrongNumberOfLayers()
   // So there are no cycles either.
   if (layers.some(({ type }) => type === 'named'))
     throw errors.mapInvalid('Nested named layers are not allowed')
-  const queries = readAnalyses(analyses)
+  const queries = readAnalyses(group.analyses)
   return layers.map((layer, index) => ({
     ...layer,
-    ...(typeof id === 'string' && { id: layers.length === 1 ? id : `${id}-${layer.id ?? index}` }),
-    options: withOwnSql(layer, index, queries),
+    ...(typeof id === 'string' && { id: layers.length === 1 ? id : `${id}-${ownId(layer, index)}` }),
+    options: ownOptions(layer, index, queries, group),
   }))
 }
 
-/** A layer must not find an analysis of the other map: that SQL would run as the key of the template. */
-function withOwnSql(
+function ownId({ id }: Members, index: number): string {
+  if (id === undefined || id === null) return String(index)
+  if (typeof id === 'string') return id
+  throw errors.mapInvalid(`The id of layer ${index} must be text without a comma`)
+}
+
+/** As in its own map: with the SQL of its analyses, and only at its zooms. */
+function ownOptions(
   { type, options }: Members,
   index: number,
   queries: ReadonlyMap<string, string>,
+  group: Members,
 ): Members {
+  // A layer must not find an analysis of the other map: that SQL would run as the key of the template.
   const { source, ...rest } = options as Members
-  if (source === undefined || type === 'http' || type === 'plain') return rest
-  return { ...rest, sql: textOfLayer(options as Members, index, queries) }
+  if (type === 'http' || type === 'plain') return rest
+  const own = zoomsOf(rest)
+  const whole = zoomsOf(group)
+  const zooms = {
+    minzoom: Math.max(own.minzoom, whole.minzoom),
+    maxzoom: Math.min(own.maxzoom, whole.maxzoom),
+  }
+  if (source === undefined) return { ...rest, ...zooms }
+  return { ...rest, ...zooms, sql: textOfLayer(options as Members, index, queries) }
 }

@@ -124,14 +124,22 @@ export class NamedMaps {
   /** How it is shown. Throws unless one of the tokens opens it. */
   async view(account: Account, name: string, tokens: readonly string[]): Promise<Omit<ShownMap, 'bounds'>> {
     const template = await this.open(account, name, tokens)
-    const { revision, template: text } = template.stored
-    const known = this.#read.get(revision)
-    if (known) return { template, ...(await known) }
+    const { template: text } = template.stored
+    const key = await this.#readKey(template)
+    const known = this.#read.get(key)
+    if (known) return { template, ...(await known).shown }
     const read = this.#readShown(template)
-    // Named maps in it can change without it.
-    if (hasNamedLayers(template.document)) return { template, ...(await read) }
-    this.#read.set(revision, read, { size: text.length + 1_000 })
-    return { template, ...(await read) }
+    this.#read.set(key, read, { size: text.length + 1_000 })
+    const { shown, characters } = await read
+    if (this.#read.peek(key) === read) this.#read.set(key, read, { size: text.length + characters + 1_000 })
+    return { template, ...shown }
+  }
+
+  /** Named maps in it can change without it. */
+  async #readKey({ stored: { revision }, document, principal }: OpenTemplate): Promise<string> {
+    if (!hasNamedLayers(document)) return revision
+    const config = renderTemplate(document, {})
+    return `${revision} ${(await this.#parts.maps.identify(principal.account, config, revision)).id}`
   }
 
   /** The same with where its rows are. */
@@ -170,10 +178,10 @@ export class NamedMaps {
     const { maps } = this.#parts
     const { revision } = stored
     const config = renderTemplate(document, {})
-    const id = await maps.idOf(principal.account, config, revision)
+    const { id, templates } = await maps.identify(principal.account, config, revision)
     const isUnknown = (error: unknown) => error instanceof AppError && error.code === 'map-unknown'
     try {
-      return await maps.open(principal, id, { revision })
+      return await maps.open(principal, id, { revision, templates })
     } catch (error) {
       if (!isUnknown(error)) throw error
       const made = await maps.instantiate(principal, config, gone, revision)
@@ -212,7 +220,9 @@ export class NamedMaps {
     const needsLayers = isMembers(document.view) && (document.view.style ?? document.view.popup)
     const layergroup = renderTemplate(document, {})
     requireOwnIds(layergroup)
-    const layerIds = needsLayers ? tiledIds(await this.#parts.maps.readConfig(account, layergroup)) : []
+    const layerIds = needsLayers
+      ? tiledIds((await this.#parts.maps.readConfig(account, layergroup)).config)
+      : []
     const view = readView(document.view, layerIds)
     requireBasemap(view, this.#parts.config.mapBasemaps)
     if (view.style) await this.#styles.check(account, withSourceLayers(view.style), layerIds)
@@ -220,8 +230,9 @@ export class NamedMaps {
   }
 
   async #readShown({ document, principal }: OpenTemplate): Promise<ReadTemplate> {
-    const config = await this.#parts.maps.readConfig(principal.account, renderTemplate(document, {}))
-    return { config, view: readView(document.view, tiledIds(config)) }
+    const layergroup = renderTemplate(document, {})
+    const { config, characters } = await this.#parts.maps.readConfig(principal.account, layergroup)
+    return { shown: { config, view: readView(document.view, tiledIds(config)) }, characters }
   }
 
   #documentOf({ template }: StoredTemplate): Members {
@@ -248,7 +259,8 @@ export class NamedMaps {
   }
 }
 
-type ReadTemplate = Pick<ShownMap, 'config' | 'view'>
+/** `characters`: of its config with the layers of the named maps in it. */
+type ReadTemplate = Readonly<{ shown: Pick<ShownMap, 'config' | 'view'>; characters: number }>
 
 /** Of all templates together: what was read of one takes many times as much. */
 const knownCharacters = 4 * 1024 ** 2

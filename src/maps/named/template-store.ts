@@ -1,4 +1,4 @@
-import type { Pool } from 'pg'
+import type { Pool, QueryResultRow } from 'pg'
 import type { Account, CallerKey, Holder } from '../../auth/account.ts'
 import { msLeft, readCallerKey } from '../../auth/account-store.ts'
 import { advisoryLocks } from '../../postgres/advisory-locks.ts'
@@ -6,14 +6,16 @@ import { inTransaction } from '../../postgres/transaction.ts'
 
 type Control = Pick<Pool, 'query'>
 
-export type StoredTemplate = Readonly<{
+/** Who may open a template, and as whom it is read. */
+export type TemplateHead = Readonly<{
   name: string
-  template: string
   sealedTokens: Buffer | null
   revision: string
   /** That it runs as. */
   key: CallerKey
 }>
+
+export type StoredTemplate = TemplateHead & Readonly<{ template: string }>
 
 export type NewTemplate = Pick<StoredTemplate, 'name' | 'template' | 'sealedTokens' | 'revision'>
 
@@ -94,13 +96,52 @@ export async function findTemplate(
 ): Promise<StoredTemplate | undefined> {
   const askedAt = performance.now()
   const { rows } = await control.query(
-    `select k.*, ${msLeft} as ms_left, t.name as template_name, t.template, t.sealed_tokens, t.revision
-     from cartage.map_templates t join cartage.api_keys k on k.id = t.key_id
-     where t.user_id = $1 and ${'name' in by ? 't.name = $2' : 'left(t.revision, 8) = $2'}`,
+    `select ${headColumns}, t.template ${fromTemplates} and ${'name' in by ? 't.name = $2' : 'left(t.revision, 8) = $2'}`,
     [userId, 'name' in by ? by.name : by.revision],
   )
-  const [row] = rows
-  if (!row) return undefined
-  const { template_name: name, template, sealed_tokens: sealedTokens, revision } = row
-  return { name, template, sealedTokens, revision, key: readCallerKey(row, askedAt) }
+  return rows.map((row) => readStored(row, askedAt))[0]
 }
+
+/** Those of the names that exist. */
+export async function findTemplates(
+  control: Control,
+  { userId }: Account,
+  names: readonly string[],
+): Promise<readonly StoredTemplate[]> {
+  const askedAt = performance.now()
+  const { rows } = await control.query(
+    `select ${headColumns}, t.template ${fromTemplates} and t.name = any ($2::text[])`,
+    [userId, names],
+  )
+  return rows.map((row) => readStored(row, askedAt))
+}
+
+/** The same without their texts, which can be long. */
+export async function findTemplateHeads(
+  control: Control,
+  { userId }: Account,
+  names: readonly string[],
+): Promise<readonly TemplateHead[]> {
+  const askedAt = performance.now()
+  const { rows } = await control.query(
+    `select ${headColumns} ${fromTemplates} and t.name = any ($2::text[])`,
+    [userId, names],
+  )
+  return rows.map((row) => readHead(row, askedAt))
+}
+
+const headColumns = `k.*, ${msLeft} as ms_left, t.name as template_name, t.sealed_tokens, t.revision`
+const fromTemplates =
+  'from cartage.map_templates t join cartage.api_keys k on k.id = t.key_id where t.user_id = $1'
+
+const readStored = (row: QueryResultRow, askedAt: number): StoredTemplate => ({
+  ...readHead(row, askedAt),
+  template: row.template,
+})
+
+const readHead = (row: QueryResultRow, askedAt: number): TemplateHead => ({
+  name: row.template_name,
+  sealedTokens: row.sealed_tokens,
+  revision: row.revision,
+  key: readCallerKey(row, askedAt),
+})

@@ -47,7 +47,7 @@ function requirePlaceholders(placeholders: unknown): void {
 const mostPlaceholders = 100
 const maxTemplateLength = 256 * 1_024
 
-const isTemplateName = (name: unknown): name is string =>
+export const isTemplateName = (name: unknown): name is string =>
   typeof name === 'string' && /^[A-Za-z0-9][A-Za-z0-9_-]{0,254}$/.test(name)
 
 function requireLayers(layergroup: unknown): void {
@@ -83,8 +83,18 @@ const mostTokens = 100
 
 /** The config of a map of this template. Missing values are the defaults, unknown ones are ignored. */
 export function renderTemplate(document: Members, given: Members): unknown {
-  return filled(document.layergroup, '', new Filling(valuesOf(document, given)))
+  const { layergroup } = document
+  const rendered = filled(layergroup, '', new Filling(valuesOf(document, given)))
+  const types = typesIn(layergroup)
+  if (typesIn(rendered).some((type, at) => type === 'named' && types[at] !== 'named'))
+    throw errors.mapInvalid('A placeholder cannot make a layer one of type named')
+  return rendered
 }
+
+const typesIn = (layergroup: unknown): readonly unknown[] =>
+  isMembers(layergroup) && Array.isArray(layergroup.layers)
+    ? layergroup.layers.map((layer: unknown) => (isMembers(layer) ? layer.type : undefined))
+    : []
 
 function valuesOf({ placeholders }: Members, given: Members): PlacedValues {
   const known = isMembers(placeholders) ? placeholders : {}

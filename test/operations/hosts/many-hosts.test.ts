@@ -83,6 +83,34 @@ test('a statement that PostgreSQL refuses inside of a transaction is run outside
   assert.deepEqual((await client.sql('select n from t order by n')).rows, [{ n: 1 }, { n: 2 }, { n: 3 }])
 })
 
+test('an item that is one transaction by itself is tried again on a second host, and can be cancelled meanwhile', async (t) => {
+  const { service } = await startWithTwoHosts(t)
+  await newUser(service, 'first')
+  const client = await newUser(service, 'second')
+  await client.sql(`create table t (n int); create sequence calls;
+    create function call() returns void language plpgsql as $$
+    begin
+      if nextval('calls') <= 2 then raise exception 'not yet' using errcode = '40001'; end if;
+    end $$`)
+  const query = [
+    'begin isolation level serializable; insert into t values (1); select call(); commit',
+    'insert into t values (2)',
+  ]
+  const tried = await client.jobs.create(query, { retry: { attempts: 3, backoff_s: 0 } })
+  const { status, failed_reason } = await client.jobs.finished(tried.job_id)
+  assert.deepEqual({ status, failed_reason }, { status: 'done', failed_reason: undefined })
+  assert.deepEqual((await client.sql('select n from t order by n')).rows, [{ n: 1 }, { n: 2 }])
+
+  await client.sql('alter sequence calls restart')
+  const waiting = await client.jobs.create(query, { retry: { attempts: 3, backoff_s: 600 } })
+  await eventually(async () => {
+    assert.deepEqual((await client.sql('select is_called from calls')).rows, [{ is_called: true }])
+    assert.equal((await client.jobs.read(waiting.job_id)).status, 'pending')
+  })
+  assert.equal((await client.jobs.cancel(waiting.job_id)).status, 'cancelled')
+  assert.equal((await client.sql('select from t')).total_rows, 2)
+})
+
 test('a job on a second host whose worker is killed is gone on with, and done exactly once', async (t) => {
   const { service, installation } = await startWithTwoHosts(t, { worker: false })
   await newUser(service, 'first')
