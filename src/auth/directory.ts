@@ -95,6 +95,15 @@ export class Directory {
 
   /** A caller found since `epoch`. Until something changes, `confirm` needs no query. */
   principal(holder: Holder, epoch: number): Principal {
+    return this.#principal(holder, epoch, false)
+  }
+
+  /** The same for a stranger who may act with the key but does not have it, and is not told why the account is suspended. */
+  guest(holder: Holder, epoch: number): Principal {
+    return this.#principal(holder, epoch, true)
+  }
+
+  #principal(holder: Holder, epoch: number, isGuest: boolean): Principal {
     this.#uses.note(holder.key.id)
     const { validUntil } = holder.key
     const isCurrent = () => this.#lease.isValid && epoch === this.#epoch && performance.now() < validUntil
@@ -102,9 +111,9 @@ export class Directory {
       if (isCurrent()) return
       const question = `still ${holder.key.id} ${holder.account.orgRole} ${holder.key.tokenHash.toString('hex')}`
       const { found } = await this.#once(question, () => this.#ask(() => standingOf(this.#control, holder)))
-      requireStanding(holder, found)
+      requireStanding({ key: isGuest ? undefined : holder.key }, found)
     }
-    return { account: holder.account, key: holder.key, isCurrent, confirm }
+    return { account: holder.account, key: holder.key, isGuest, isCurrent, confirm }
   }
 
   /** The same for a user on its own path. Caches the caller for `recall`. */

@@ -117,7 +117,7 @@ export class NamedLayers {
       names.map((name) => {
         const template = byName.get(name)!
         if (tokens) openingToken(this.#validTokens(template), tokens)
-        return [name, this.#parts.directory.principal({ account, key: template.key }, epoch)]
+        return [name, this.#parts.directory.guest({ account, key: template.key }, epoch)]
       }),
     )
     return ({ template }) => (template ? readers.get(template.name)! : principal)

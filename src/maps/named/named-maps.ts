@@ -208,7 +208,7 @@ export class NamedMaps {
     const valid = this.#tokensOf(stored)
     const token = valid ? matchingToken(valid, tokens) : undefined
     if (valid && token === undefined) throw errors.templateForbidden()
-    const principal = this.#parts.directory.principal({ account, key: stored.key }, epoch)
+    const principal = this.#parts.directory.guest({ account, key: stored.key }, epoch)
     return { stored, document: this.#documentOf(stored), principal, token }
   }
 
