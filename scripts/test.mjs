@@ -8,12 +8,14 @@ import { provideShells } from './shells.mjs'
 const filters = process.argv.slice(2)
 /** Whoever names a test wants its answer now: types, lint and the build are for the whole. */
 const isWhole = filters.length === 0
+/** A service that starts before the console is built serves none. */
+const needsBuild = isWhole || filters.some((name) => name.includes('console'))
 const projects = ['.', 'console', 'test/console']
 const bin = (name) => join(root, 'node_modules/.bin', name)
 
 await runScript(async () => {
   await timed('set-up', async () => {
-    await prepare({ needsBuild: isWhole })
+    await prepare({ needsBuild })
     await provideShells()
     await provideProxies()
     await provideHeadlessChromium()

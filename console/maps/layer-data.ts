@@ -5,7 +5,9 @@ import { quotedTable, type TableId } from '../api/tables.ts'
 import type { DraftLayer, Kind, MapBox } from './map-draft.ts'
 import {
   categoriesSql,
+  isTooSmall,
   numbersSql,
+  type Sampled,
   type Stored,
   sampleOf,
   storedSql,
@@ -75,7 +77,7 @@ const mostLookedAt = 100_000
 
 /** A sample of the numbers of a column. */
 export async function readNumbers({ sql }: Sql, column: string, signal: AbortSignal) {
-  const rows = await readSample<{ value: number }>(sql, (from) => numbersSql(from, column), signal)
+  const rows = await readSample<number>(sql, (from) => numbersSql(from, column), signal)
   return rows.map(({ value }) => Number(value))
 }
 
@@ -83,20 +85,19 @@ type Sql = Pick<DraftLayer, 'sql'>
 
 /** The most frequent values of a column, as text. */
 export async function readCategories({ sql }: Sql, column: string, most: number, signal: AbortSignal) {
-  const rows = await readSample<{ value: string }>(sql, (from) => categoriesSql(from, column, most), signal)
+  const rows = await readSample<string>(sql, (from) => categoriesSql(from, column, most), signal)
   return rows.map(({ value }) => value)
 }
 
-async function readSample<Row>(
+async function readSample<V>(
   sql: string,
   statement: (from: string) => string,
   signal: AbortSignal,
-): Promise<readonly Row[]> {
+): Promise<readonly Sampled<V>[]> {
   const table = tableIn(sql)
   const [stored] = table === undefined ? [] : await readRows<Stored>(storedSql(table), { signal })
   const sample = sampleOf(sql, stored)
-  const rows = await readRows<Row>(statement(sample), { signal })
-  // A sample may miss the few rows that have a value.
-  const isMissed = rows.length === 0 && sample !== wholeOf(sql)
-  return isMissed ? readRows<Row>(statement(wholeOf(sql)), { signal }) : rows
+  const rows = await readRows<Sampled<V>>(statement(sample), { signal })
+  if (sample === wholeOf(sql) || !isTooSmall(rows)) return rows
+  return readRows<Sampled<V>>(statement(wholeOf(sql)), { signal })
 }

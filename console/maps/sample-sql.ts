@@ -13,9 +13,12 @@ export const tableIn = (sql: string): string | undefined => wholeTable.exec(sql)
 const name = '(?:"(?:[^"]|"")+"|[a-z_][a-z_0-9]*)'
 const wholeTable = new RegExp(`^\\s*select \\* from (${name}(?:\\.${name})?)\\s*;?\\s*$`, 'i')
 
-/** Answers a `Stored`, or no row. */
+/** Answers a `Stored`, or no row. The rows of a partitioned table are in its partitions. */
 export const storedSql = (table: string) =>
-  `select relkind as kind, reltuples::float8 as rows from pg_catalog.pg_class where oid = pg_catalog.to_regclass(${quoteLiteral(table)})`
+  `select c.relkind as kind, case when c.relkind = 'p'
+    then (select coalesce(sum(greatest(l.reltuples, 0)), 0) from pg_catalog.pg_partition_tree(c.oid) p join pg_catalog.pg_class l on l.oid = p.relid where p.isleaf)
+    else c.reltuples end::float8 as rows
+  from pg_catalog.pg_class c where c.oid = pg_catalog.to_regclass(${quoteLiteral(table)})`
 
 /** A large table is sampled over all its blocks, the same each time. Of a query the first rows are read. */
 export function sampleOf(sql: string, stored: Stored | undefined): string {
@@ -28,12 +31,21 @@ export function sampleOf(sql: string, stored: Stored | undefined): string {
 /** Without a sample. */
 export const wholeOf = (sql: string) => `(${sql.trim().replace(/;\s*$/, '')}\n) as layer`
 
+/** A value of a sample. `found`: how many values the sample has. */
+export type Sampled<V> = Readonly<{ value: V; found: number }>
+
+/** A sample has too few values to stand for its table: it may have missed the few rows that have one. */
+export const isTooSmall = (sample: readonly Sampled<unknown>[]) => (sample[0]?.found ?? 0) < fewestValues
+
+const fewestValues = 1_000
+
 export const numbersSql = (from: string, column: string) =>
-  `select value from (${valuesOf(from, column, 'double precision')}) as sample_rows order by random() limit ${mostNumbers}`
+  `select value, (count(*) over ())::float8 as found from (${valuesOf(from, column, 'double precision')}) as sample_rows order by random() limit ${mostNumbers}`
 
 /** The most frequent values, as text. */
 export const categoriesSql = (from: string, column: string, most: number) =>
-  `select value from (${valuesOf(from, column, 'text')}) as sample_rows group by value order by count(*) desc, value limit ${most}`
+  `select value, (sum(count(*)) over ())::float8 as found from (${valuesOf(from, column, 'text')}) as sample_rows group by value order by count(*) desc, value limit ${most}`
 
+/** The limit is inside: rows without a value are read too. */
 const valuesOf = (from: string, column: string, type: string) =>
-  `select ${quoteName(column)}::${type} as value from ${from} where ${quoteName(column)} is not null limit ${mostRead}`
+  `select ${quoteName(column)}::${type} as value from (select ${quoteName(column)} from ${from} limit ${mostRead}) as read_rows where ${quoteName(column)} is not null`

@@ -3,6 +3,8 @@
 alter table cartage.users add column suspended_at timestamptz,
   -- What callers with a key of the account are told.
   add column suspended_reason text,
+  -- When the last suspension ended.
+  add column resumed_at timestamptz,
   add constraint users_suspended_for_a_reason check ((suspended_at is null) = (suspended_reason is null));
 
 -- Of a suspended account: no worker is given a job of this queue. In the row that a claim locks, so that a claim which has waited
@@ -14,6 +16,8 @@ alter table cartage.job_queues add column is_held boolean not null default false
 create function cartage.hold_jobs(owner integer, hold boolean) returns void language plpgsql
 set search_path = pg_catalog, pg_temp as $$
 begin
+  -- Waits for the claim under way, and the next one sees the suspension. The session that has the lock waits for no other.
+  perform pg_advisory_xact_lock(7238010);
   insert into cartage.job_queues as q (user_id, is_import, host_id, is_held)
   select u.id, kind.is_import, d.host_id, hold
   from cartage.users u join cartage.databases d on d.id = u.database_id
@@ -105,7 +109,8 @@ end
 $$;
 
 -- Gives a worker up to `wanted` waiting jobs, up to `wanted_imports` waiting imports, and up to `wanted_orphans` running ones of
--- either kind that have no worker, as JSON. Imports do not count for the limit of a host, so that no job waits for one.
+-- either kind that have no worker, as JSON. Of a suspended account only those with a statement in flight, and with `is_held`: the
+-- worker settles it and releases the job. Imports do not count for the limit of a host, so that no job waits for one.
 -- `has_more`: there were more, but another session had locked them; ask again soon.
 create or replace function cartage.claim_jobs(
   claimant integer, wanted integer, wanted_orphans integer,
@@ -127,9 +132,10 @@ begin
   end if;
 
   for orphan in
-    select o.user_id, o.id from cartage.jobs o join cartage.users u on u.id = o.user_id
+    select o.user_id, o.id, u.suspended_at is not null as is_held
+    from cartage.jobs o join cartage.users u on u.id = o.user_id
     where o.status = 'running' and o.worker_id is null and o.host_id = any (open_hosts)
-      and u.state = 'active' and u.suspended_at is null
+      and u.state = 'active' and (u.suspended_at is null or o.flight_pid is not null)
     limit wanted_orphans for update of o skip locked
   loop
     update cartage.jobs j
@@ -137,7 +143,9 @@ begin
         updated_at = clock_timestamp()
     where j.user_id = orphan.user_id and j.id = orphan.id;
     claimed := claimed || (
-      select row_to_json(r) from cartage.runnable_jobs r where r.user_id = orphan.user_id and r.id = orphan.id
+      select row_to_json(o) from (
+        select r.*, orphan.is_held from cartage.runnable_jobs r where r.user_id = orphan.user_id and r.id = orphan.id
+      ) o
     );
   end loop;
 

@@ -49,6 +49,8 @@ export type Holder = Readonly<{ account: Account; key: CallerKey }>
 /** The caller: the acting account, and the key that proved it. */
 export type Principal = Holder &
   Readonly<{
+    /** The request came without the key, through something its owner has opened, such as the link of an export. */
+    isGuest: boolean
     /** True if no account has changed since the lookup: no need to confirm. */
     isCurrent: () => boolean
     /** To be called after a wait: throws unless the key and the account are still valid, and the key still has `api`. */

@@ -103,16 +103,25 @@ export class Directory {
 
   /** A caller found since `epoch`. Until something changes, `confirm` needs no query. */
   principal(holder: Holder, epoch: number): Principal {
+    return this.#principal(holder, epoch, false)
+  }
+
+  /** The same for a stranger who may act with the key but does not have it, and is not told why the account is suspended. */
+  guest(holder: Holder, epoch: number): Principal {
+    return this.#principal(holder, epoch, true)
+  }
+
+  #principal(holder: Holder, epoch: number, isGuest: boolean): Principal {
     this.#uses.note(holder.key.id)
     const { validUntil } = holder.key
     const isCurrent = () => this.#lease.isValid && epoch === this.#epoch && performance.now() < validUntil
     const confirm = async (api?: Api) => {
       if (isCurrent()) return
       const { found } = await this.#standing(holder)
-      requireStanding(holder, found)
+      requireStanding({ key: isGuest ? undefined : holder.key }, found)
       if (api) requireStillApi(found, api)
     }
-    return { account: holder.account, key: holder.key, isCurrent, confirm }
+    return { account: holder.account, key: holder.key, isGuest, isCurrent, confirm }
   }
 
   /** The same caller with the key as it is now, with another expiry perhaps. Throws if it may no longer use the API. */

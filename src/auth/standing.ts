@@ -1,10 +1,13 @@
 import type { Api } from '../contract/grants.ts'
 import { errors } from '../errors.ts'
-import type { Account, CallerKey, Holder } from './account.ts'
+import type { Account, CallerKey } from './account.ts'
 import type { Standing } from './account-store.ts'
 
-/** Throws unless the caller may go on. */
-export function requireStanding({ key }: Holder, { isKnown, suspendedFor }: Standing): void {
+/** Throws unless the caller may go on. Without a key it is a stranger. */
+export function requireStanding(
+  { key }: Readonly<{ key: CallerKey | undefined }>,
+  { isKnown, suspendedFor }: Standing,
+): void {
   if (!isKnown) throw errors.unauthorized()
   if (suspendedFor !== null) throw accountSuspended(key, suspendedFor)
 }

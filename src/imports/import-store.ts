@@ -101,12 +101,15 @@ export async function unfinishedImports(control: Control, ids: readonly string[]
   return new Set(rows.map(({ id }) => id))
 }
 
-/** The role that runs an import, and its account. Undefined: its key was deleted or has expired. */
+/**
+ * The role that runs an import, its account, and when the account's last suspension ended. Undefined: its key was deleted or
+ * has expired.
+ */
 export async function importRole(
   control: Control,
   { userId }: Pick<ClaimedJob, 'userId'>,
   keyId: number,
-): Promise<Readonly<{ account: Account; role: string }> | undefined> {
+): Promise<Readonly<{ account: Account; role: string; resumedAt: Date | null }> | undefined> {
   const [accounts, keys] = await Promise.all([
     control.query(`${selectAccounts} where u.id = $1 and u.state = 'active'`, [userId]),
     control.query<{ role_name: string }>(
@@ -115,7 +118,9 @@ export async function importRole(
     ),
   ])
   const [account, key] = [accounts.rows[0], keys.rows[0]]
-  return account && key && { account: readAccount(account), role: key.role_name }
+  return (
+    account && key && { account: readAccount(account), role: key.role_name, resumedAt: account.resumed_at }
+  )
 }
 
 /** Begins an attempt of the worker that has the claim, and returns its number. Undefined: it has lost the claim. */

@@ -33,6 +33,8 @@ export type ClaimedJob = StoredJob &
     /** How often its step lost its connection, and how often its worker or the whole server was lost. */
     losses: number
     restarts: number
+    /** Its user is suspended: only settle its flight. */
+    isHeld: boolean
   }>
 
 /** A job of the view cartage.runnable_jobs, as JSON. */
@@ -41,6 +43,7 @@ type ClaimedRow = JobRow &
     claim: string
     flight_losses: number
     flight_restarts: number
+    is_held?: boolean
     master_role: string
     schema_name: string
     host_id: number
@@ -68,6 +71,7 @@ function readClaimedJob(row: ClaimedRow): ClaimedJob {
     claim: row.claim,
     losses: row.flight_losses,
     restarts: row.flight_restarts,
+    isHeld: row.is_held ?? false,
   }
 }
 

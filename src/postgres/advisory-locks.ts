@@ -12,7 +12,7 @@ export const advisoryLocks = {
   token: 7238006,
   /** Shared: every process holds it while it listens for account changes. */
   process: 7238007,
-  /** One worker claims at a time. Taken in `cartage.claim_jobs` and `cartage.start_job`. */
+  /** One worker claims at a time. Taken in `cartage.claim_jobs`, `cartage.start_job` and `cartage.hold_jobs`. */
   claim: 7238010,
   /** With the id of a worker: held while it is alive. */
   worker: 7238011,

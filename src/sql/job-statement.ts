@@ -177,6 +177,23 @@ export function isOneTransaction(text: string): boolean {
   return opens(statements[0]!) && closes(statements.at(-1)!) && statements.slice(1, -1).every(isInBlock)
 }
 
+/**
+ * True for one command that PostgreSQL runs in several transactions of its own, such as VACUUM or CREATE INDEX CONCURRENTLY. Not
+ * for procedures, blocks and texts with a COMMIT, which can do anything for any time.
+ */
+export function isUtility(text: string): boolean {
+  if (isLongJobItem(text)) return false
+  const parsed = parseStatements(text)
+  if (!parsed.ok || parsed.statements.length !== 1) return false
+  const statement = parsed.statements[0]!
+  return utilityTags.has(statement.tag) && !isTransactional(statement)
+}
+
+const utilityTags = new Set([
+  ...['VacuumStmt', 'ClusterStmt', 'ReindexStmt', 'IndexStmt', 'DropStmt', 'AlterTableStmt'],
+  ...['CreatedbStmt', 'DropdbStmt', 'AlterDatabaseStmt', 'CreateTableSpaceStmt', 'DropTableSpaceStmt'],
+])
+
 const isTransactional = (statement: ParsedStatement) => classifyStatement(statement) === 'transactional'
 
 const isInBlock = ({ tag, node }: ParsedStatement) => tag !== 'TransactionStmt' || isSavepoint(node.kind)

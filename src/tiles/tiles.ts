@@ -369,7 +369,9 @@ export class Tiles {
 }
 
 /** What has one key is nothing to another, even of the same role. */
-const tokenOf = ({ key }: Principal) => key.tokenHash.toString('base64')
+/** Guests of a key share nothing with its holders, who are told more if it fails. */
+const tokenOf = ({ key, isGuest }: Principal) =>
+  `${key.tokenHash.toString('base64')}${isGuest ? ' guest' : ''}`
 
 function keyOfPart({ principal, source }: TilePart): string {
   const { hostId, database, role } = sessionTargetOf(principal)

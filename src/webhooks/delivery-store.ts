@@ -26,7 +26,7 @@ export type ClaimedDelivery = Readonly<{
 
 /**
  * Takes messages that are due. Users take turns, and each has at most `perUser` under way, so that one whose addresses do not answer
- * does not hold up the others. Of one job and address the oldest goes first. If nothing is written of an attempt, another sender
+ * does not hold up the others. Messages of suspended users wait. Of one job and address the oldest goes first. If nothing is written of an attempt, another sender
  * makes the next one.
  */
 export async function claimDeliveries(
@@ -43,7 +43,8 @@ export async function claimDeliveries(
         from pending_user p where p.user_id is not null
       ), owner as (
         select p.user_id, coalesce(busy.count, 0) as busy
-        from pending_user p left join unnest($3::integer[], $4::integer[]) as busy (user_id, count) using (user_id)
+        from pending_user p join cartage.users u on u.id = p.user_id and u.suspended_at is null
+          left join unnest($3::integer[], $4::integer[]) as busy (user_id, count) using (user_id)
       ), due as (
         select d.id from owner, lateral (
           select d.id, d.due_at, row_number() over (order by d.due_at) as turn from cartage.webhook_deliveries d

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Account } from '../auth/account.ts'
 import { masterTargetOf } from '../auth/account.ts'
+import { isFinal } from '../contract/job-status.ts'
 import { userDataSize } from '../copy/copy-from.ts'
 import { ImportFailure } from '../imports/import-failure.ts'
 import type { ImportRecord, ImportResult } from '../imports/import-record.ts'
@@ -44,12 +45,14 @@ export async function runImport(context: WorkContext, run: JobRun): Promise<Inte
   const record = await findImport(databases.control, claimed, job.id)
   const owner = record && (await importRole(databases.control, claimed, record.keyId))
   if (!record || !owner) return abandonJob(run, 'The key that made the import was deleted or has expired')
-  if (record.spool !== null && !(await isHere(context, record, job.id))) return waitForFile(context, run)
+  if (record.spool !== null && !(await isHere(context, record, job.id)))
+    return waitForFile(context, run, owner.resumedAt)
   if (!(await imports.slots.take(interrupted))) return release(context, run)
   const work = new ImportWork(context, run, record, owner)
   try {
     const interruption = await work.run()
-    if (interruption === 'released') await undoAttempt(databases.control, claimed, job.id)
+    const isCut = !interruption && interrupted.aborted && !isFinal(run.job.status)
+    if (interruption === 'released' || isCut) await undoAttempt(databases.control, claimed, job.id)
     return interruption
   } finally {
     imports.slots.give()
@@ -69,9 +72,14 @@ async function isHere(
   return spool.id === wanted && (await spool.has(id))
 }
 
-/** Another machine has the file. Its workers get the job when we give it back. */
-async function waitForFile(context: WorkContext, run: JobRun): Promise<Interruption | undefined> {
-  if (isOlder(run.job.createdAt, longestWaitMs)) {
+/** Another machine has the file. Its workers get the job when we give it back, but not while its user is suspended. */
+async function waitForFile(
+  context: WorkContext,
+  run: JobRun,
+  resumedAt: Date | null,
+): Promise<Interruption | undefined> {
+  const { createdAt } = run.job
+  if (isOlder(resumedAt && resumedAt > createdAt ? resumedAt : createdAt, longestWaitMs)) {
     failBefore(run, 'The file of the import is gone')
     return undefined
   }

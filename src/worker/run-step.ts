@@ -6,7 +6,7 @@ import type { Step } from '../jobs/job-step.ts'
 import type { Flight } from '../jobs/job-store.ts'
 import { isInFlight, stepSettled } from '../jobs/statement-outcome.ts'
 import { sqlstate } from '../postgres/sqlstate.ts'
-import { isOneTransaction } from '../sql/job-statement.ts'
+import { isOneTransaction, isUtility } from '../sql/job-statement.ts'
 import type { JobRun } from './job-run.ts'
 import { openSession } from './open-session.ts'
 import {
@@ -38,12 +38,18 @@ export async function runStep(context: WorkContext, run: JobRun): Promise<Interr
   const statement = statementOf(context, run)
   const begun = await beginStatement(opened.session, statement, run.takeAhead())
   if (begun.kind === 'not-sent') return beginStepAgain(context, run, begun.cause)
+  if (context.interrupted.aborted) {
+    await run.dropUnsent()
+    return release(context, run)
+  }
   const stop = await announce(context, run, begun.flight)
   if (stop === 'gone') return beginStepAgain(context, run, new Error('its host does not know the connection'))
   if (stop) return stopStep(run, stop)
-  // One that runs outside a transaction may leave a part of its work behind: only a stop cuts it short.
-  const cut = begun.flight.xid === null ? context.stopping : context.interrupted
-  return settle(context, run, await sendStatement(opened.session, statement, begun.flight, cut))
+  const { flight } = begun
+  // Such as CREATE INDEX CONCURRENTLY, which would leave an invalid index behind: only a stop cuts it short.
+  const runsOn = flight.xid === null && isUtility(statement.text)
+  const cut = runsOn ? context.stopping : context.interrupted
+  return settle(context, run, await sendStatement(opened.session, statement, flight, cut))
 }
 
 export function abandonJob(run: JobRun, reason: string): undefined {

@@ -239,6 +239,7 @@ export class Worker implements LocalWorker {
       return undefined
     }
     const ended = this.#running.add(claimed, interrupt.signal, run)
+    if (claimed.isHeld) this.#running.interrupt([claimed.userId])
     // The exchange that ends an import gives no other one: its slot is not free yet.
     if (claimed.job.isImport) void ended.then(() => this.#hear(''))
   }

@@ -2,42 +2,22 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { type TestContext, test } from 'node:test'
 import pg from 'pg'
-import { createAdminClient } from '../../src/client/client.ts'
 import { type OperationId, operations, pathOf } from '../../src/contract/operations.ts'
 import { createLog } from '../../src/log/log.ts'
 import { runDueSchedule } from '../../src/schedules/run-schedules.ts'
 import { startService } from '../../src/service/service.ts'
 import { cartage, installation } from '../support/http/call.ts'
 import { openSession } from '../support/http/session-socket.ts'
-import { jobApi } from '../support/jobs/job-api.ts'
+import { jobApi, statusesOf } from '../support/jobs/job-api.ts'
+import { startWorkerProcess } from '../support/jobs/worker-process.ts'
 import { grantsOf, keysClient } from '../support/keys/keys-client.ts'
 import { withDatabase } from '../support/runner/namespace.ts'
-import {
-  basic,
-  eventually,
-  type Setup,
-  type SetupOptions,
-  setup,
-  type TestUser,
-} from '../support/service/setup.ts'
-
-const reason = 'The invoice of May is open'
+import { basic, eventually, type SetupOptions, setup, type TestUser } from '../support/service/setup.ts'
+import { reason, suspending, untilAsleep } from '../support/service/suspending.ts'
 
 async function suspended(t: TestContext, options: SetupOptions = {}) {
   const house = await setup(t, options)
-  const operator = operatorOf(t, house)
-  return {
-    ...house,
-    operator,
-    suspend: () => operator.users.suspend(house.user.username, reason),
-    resume: () => operator.users.resume(house.user.username),
-  }
-}
-
-function operatorOf(t: TestContext, { url, keys }: Setup) {
-  const operator = createAdminClient({ baseUrl: url, token: keys.adminToken! })
-  t.after(() => operator.close())
-  return operator
+  return { ...house, ...suspending(t, house) }
 }
 
 const statusOf = async ({ base }: Pick<TestUser, 'base'>, token: string) =>
@@ -184,13 +164,7 @@ test('jobs of a suspended account wait, those of others run, and after it they g
   assert.deepEqual(await states(), [1, 3, 4])
 })
 
-const untilAsleep = (admin: Setup['admin'], { account }: TestUser) =>
-  eventually(async () => {
-    const asked = `select from pg_stat_activity where datname = $1 and wait_event = 'PgSleep'`
-    assert.equal((await admin(asked, [account.database])).rowCount, 1)
-  })
-
-test('a statement outside a transaction is not cut short: its job waits from its end on', async (t) => {
+test('a utility that cannot run in a transaction is not cut short: its job waits from its end on', async (t) => {
   const { user, admin, keys, suspend, resume } = await suspended(t, { worker: true })
   await user.sql('create table t (n int); create table marks (n int)')
   const holder = new pg.Client({ connectionString: withDatabase(keys.adminUrl, user.account.database) })
@@ -219,6 +193,92 @@ test('a statement outside a transaction is not cut short: its job waits from its
   assert.deepEqual(rows, [{ valid: true, marks: 0 }])
   await resume()
   assert.equal((await api.ended(job_id)).status, 'done')
+})
+
+test('other statements outside a transaction are cut short, and their outcome is unknown', async (t) => {
+  const { user, admin, suspend, resume } = await suspended(t, { worker: true })
+  await user.sql('create table marks (n int)')
+  const api = jobApi(user)
+  for (const statement of [
+    'do $$ begin insert into marks values (1); commit; perform pg_sleep(60); end $$',
+    'begin; insert into marks values (2); commit; begin; select pg_sleep(60); commit',
+  ]) {
+    const { job_id } = await api.submit([statement, 'insert into marks values (3)'])
+    await untilAsleep(admin, user)
+    await suspend()
+    const asked = `select from pg_stat_activity where datname = $1 and wait_event = 'PgSleep'`
+    assert.equal((await admin(asked, [user.account.database])).rowCount, 0)
+    await resume()
+    assert.deepEqual(statusesOf(await api.ended(job_id)), ['unknown', 'pending'])
+  }
+  const { rows } = await user.sql('select n from marks order by n')
+  assert.deepEqual(rows, [{ n: 1 }, { n: 2 }])
+})
+
+test('a suspension waits for the claim of jobs that is under way, so that it sees what was claimed', async (t) => {
+  const { user, service, suspend } = await suspended(t, { isIsolated: true })
+  const { control } = service.services.databases
+  const claim = await control.connect()
+  t.after(() => claim.release(true))
+  await claim.query('begin')
+  await claim.query(`select cartage.claim_jobs(1, 1, 1, 1, 1, '{1}')`)
+  const suspending = suspend()
+  await eventually(async () => {
+    const waiting = await control.query(
+      `select from pg_locks where locktype = 'advisory' and not granted and objid = 7238010`,
+    )
+    assert.equal(waiting.rowCount, 1)
+  })
+  assert.equal(await statusOf(user, user.masterToken), 200)
+  await claim.query('commit')
+  await suspending
+  assert.equal(await statusOf(user, user.masterToken), 403)
+})
+
+test('the statement of a worker that was lost is ended and settled while the account is suspended', async (t) => {
+  const house = await suspended(t, { isIsolated: true })
+  const { user, admin, service, suspend, resume } = house
+  await user.sql('create table marks (n int)')
+  const lost = await startWorkerProcess(t, house)
+  const api = jobApi(user)
+  const statement =
+    'insert into marks values (1); select pg_sleep(case when (select count(*) from marks) > 1 then 0 else 3600 end)'
+  const { job_id } = await api.submit([statement, 'insert into marks values (2)'])
+  await untilAsleep(admin, user)
+  lost.signal('SIGSTOP')
+  await suspend()
+  await startWorkerProcess(t, house)
+  const { control } = service.services.databases
+  await eventually(async () => {
+    const { rows } = await control.query('select worker_id, flight_pid from cartage.jobs where id = $1', [
+      job_id,
+    ])
+    assert.deepEqual(rows, [{ worker_id: null, flight_pid: null }])
+  }, 30_000)
+  const asleep = `select from pg_stat_activity where datname = $1 and wait_event = 'PgSleep'`
+  assert.equal((await admin(asleep, [user.account.database])).rowCount, 0)
+  assert.deepEqual((await user.sql('select n from marks')).rows, [])
+  await user.sql('insert into marks values (0)')
+  await resume()
+  assert.equal((await api.ended(job_id)).status, 'done')
+  assert.deepEqual((await user.sql('select n from marks order by n')).rows, [{ n: 0 }, { n: 1 }, { n: 2 }])
+})
+
+test('the statement of a job without a worker ends with the suspension', async (t) => {
+  const house = await suspended(t, { isIsolated: true })
+  const { user, admin, service, suspend } = house
+  const lost = await startWorkerProcess(t, house)
+  const { job_id } = await jobApi(user).submit('select pg_sleep(3600)')
+  await untilAsleep(admin, user)
+  lost.signal('SIGSTOP')
+  // What another worker does when it has found out.
+  await service.services.databases.control.query(
+    'update cartage.jobs set worker_id = null, claim = null, revision = revision + 1, write_id = null where id = $1',
+    [job_id],
+  )
+  await suspend()
+  const asleep = `select from pg_stat_activity where datname = $1 and wait_event = 'PgSleep'`
+  assert.equal((await admin(asleep, [user.account.database])).rowCount, 0)
 })
 
 test('schedules of a suspended account make no jobs, and afterwards at most one for the times that have passed', async (t) => {

@@ -183,6 +183,15 @@ test('layers that several keys read have the time of one tile together', async (
   assert.deepEqual([status, headers.get('carto-tile-error')], [429, 'timeout'])
 })
 
+test('layers that one key reads are one snapshot, also those of named maps that it has made', async (t) => {
+  const { user } = await setup(t)
+  const sql = 'select now()::text as at, st_point(0, 0, 3857) as the_geom_webmercator'
+  await makeMap(user, templateOf('inner', { layers: [layer('a', { sql })] }))
+  const map = await mapOf(user, { layers: [layer('own', { sql }), named('inner')] })
+  const { own, a } = (await mapTile(user, map, whole)).layers
+  assert.equal(own![0]!.properties.at, a![0]!.properties.at)
+})
+
 const two = `create table secret as select 1 as cartodb_id, st_point(0, 0, 3857) as the_geom_webmercator;
   create table own as select * from secret;
   select CDB_CartodbfyTable('secret'); select CDB_CartodbfyTable('own')`

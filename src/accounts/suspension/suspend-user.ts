@@ -7,8 +7,7 @@ import type { AuditAction } from '../../contract/admin-names.ts'
 import { maxReasonLength } from '../../contract/limits.ts'
 import { errors } from '../../errors.ts'
 import type { Installation } from '../../hosts/installation.ts'
-import { endBackendsUntilGone } from '../../postgres/end-backend.ts'
-import { adminTarget } from '../../postgres/session-target.ts'
+import { endRequestsBut } from '../../postgres/end-requests.ts'
 import { inTransaction } from '../../postgres/transaction.ts'
 import { poll } from '../../waiting/poll.ts'
 import { holdJobs, jobsAtWork, markResumed, markSuspended, rolesOf } from './suspension-store.ts'
@@ -70,22 +69,17 @@ async function change(
   return changed!
 }
 
-/** Ends what the roles of all keys do, except statements of jobs: their workers end them and learn the outcome. */
+/** Ends what the roles of all keys do, except statements of jobs with a worker, which ends them and learns the outcome. */
 async function endRequests({ databases }: Installation, { userId, hostId }: Account): Promise<void> {
-  const { admin, control, copy, hosts, query, session, tile } = databases
-  const roles = await rolesOf(control, userId)
-  for (const pools of [query, copy, session, tile]) for (const role of roles) pools.closeRole(hostId, role)
-  const flights = (await jobsAtWork(control, userId)).filter(({ pid }) => pid !== null)
-  const condition = `usename = any ($1) and (pid, backend_start) not in (
-    select * from rows from (pg_catalog.unnest($2::integer[]), pg_catalog.unnest($3::timestamptz[])) flight (pid, start)
-  )`
-  const values = [roles, flights.map(({ pid }) => pid), flights.map(({ start }) => start)]
-  await admin.use(adminTarget(hosts, hostId), (administrator) =>
-    endBackendsUntilGone(administrator, condition, values),
+  const { control } = databases
+  await endRequestsBut(databases, hostId, await rolesOf(control, userId), async () =>
+    (await jobsAtWork(control, userId)).flatMap(({ pid, start, hasWorker }) =>
+      hasWorker && pid !== null && start !== null ? [{ pid, start }] : [],
+    ),
   )
 }
 
-/** A statement that cannot run in a transaction is not cut short: its job waits from its end on. */
+/** A utility such as VACUUM is not cut short: its job waits from its end on. */
 async function jobsReleased({ databases, log }: Installation, { userId, username }: Account): Promise<void> {
   const areReleased = async () =>
     (await jobsAtWork(databases.control, userId)).every(({ hasWorker }) => !hasWorker) || undefined

@@ -15,7 +15,8 @@ export async function markSuspended(tx: ClientBase, userId: number, reason: stri
 /** The same backwards. */
 export async function markResumed(tx: ClientBase, userId: number): Promise<boolean> {
   const { rowCount } = await tx.query(
-    `update cartage.users set suspended_at = null, suspended_reason = null, updated_at = now()
+    `update cartage.users set suspended_at = null, suspended_reason = null, updated_at = now(),
+       resumed_at = case when suspended_at is null then resumed_at else clock_timestamp() end
      where id = $1 and state = 'active'`,
     [userId],
   )

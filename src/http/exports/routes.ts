@@ -130,7 +130,7 @@ async function open(services: Services, request: FastifyRequest, reply: FastifyR
   // The address is a secret, and the next download may give other rows.
   reply.header('cache-control', 'private, no-store').header('referrer-policy', 'no-referrer')
   try {
-    const principal = directory.principal({ account, key: found.key }, epoch)
+    const principal = directory.guest({ account, key: found.key }, epoch)
     return await sendQuery(services, principal, queryOf(found), reply)
   } catch (error) {
     await returnDownload(databases.control, id)

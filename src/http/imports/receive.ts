@@ -4,6 +4,7 @@ import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Principal } from '../../auth/account.ts'
 import { AppError, errors } from '../../errors.ts'
 import { removeFolder, uploadedFile } from '../../imports/spool.ts'
 import { sendContinue } from '../copy/expect-continue.ts'
@@ -12,6 +13,7 @@ import { requireNoNul } from '../middleware/body/refuse-nul.ts'
 import { filenameOf, isObject, maxParamsLength, type Parameters } from '../middleware/parameters.ts'
 import type { Services } from '../services.ts'
 import { Stall } from './stall.ts'
+import { StandingWatch } from './standing-watch.ts'
 
 /** What a request brought: its parameters, and perhaps a file, which lies in a folder of its own. */
 export type Received = Readonly<{ parameters: Parameters; file?: ReceivedFile | undefined }>
@@ -36,10 +38,10 @@ export async function receive(
     if (request.isMultipart()) return await readParts(request, reply, intake, query, admit)
     const name = filenameOf(query)
     if (name !== undefined && name !== '') {
-      await admit(query)
+      const principal = await admit(query)
       await check(query, name)
       sendContinue(reply.raw)
-      await intake.store(request.raw, name)
+      await intake.store(request.raw, name, principal)
       if (!request.raw.complete) throw errors.bodyIncomplete()
       return { parameters: query, file: intake.file }
     }
@@ -57,7 +59,7 @@ export async function receive(
 
 type Gate = Readonly<{
   /** Throws unless the caller may import. */
-  admit: (parameters: Parameters) => Promise<void>
+  admit: (parameters: Parameters) => Promise<Principal>
   /** Throws if a file of this name cannot be imported with these parameters, before the file comes. */
   check: (parameters: Parameters, name: string) => Promise<void>
 }>
@@ -67,7 +69,7 @@ async function readParts(
   reply: FastifyReply,
   intake: Intake,
   query: Parameters,
-  admit: (parameters: Parameters) => Promise<void>,
+  admit: Gate['admit'],
 ): Promise<Received> {
   let parameters: Parameters = { ...query }
   sendContinue(reply.raw)
@@ -82,8 +84,8 @@ async function readParts(
       if (part.fieldname !== 'file' && part.fieldname !== 'filename')
         throw errors.importInvalid(`The file must be in the part file, not in ${part.fieldname}`)
       if (intake.file) throw errors.importInvalid('Send one file')
-      await admit(parameters)
-      await intake.store(part.file, requireNoNul(part.filename) || 'upload')
+      const principal = await admit(parameters)
+      await intake.store(part.file, requireNoNul(part.filename) || 'upload', principal)
     }
   } catch (error) {
     const { code, statusCode } = error as { code?: string; statusCode?: number }
@@ -110,15 +112,17 @@ class Intake {
     this.#stall = stall
   }
 
-  async store(body: Readable, name: string): Promise<void> {
+  async store(body: Readable, name: string, principal: Principal): Promise<void> {
     const { imports, config } = this.#services
     const folder = await (await imports.spool()).newUpload()
     this.#folder = folder
     const hash = createHash('sha256')
+    const standing = new StandingWatch(principal)
     const target = await open(join(folder, uploadedFile), 'wx', 0o600)
     let bytes = 0
     try {
       for await (const chunk of this.#stall.watch(body) as AsyncIterable<Buffer>) {
+        standing.check()
         bytes += chunk.length
         if (config.importMaxBytes > 0 && bytes > config.importMaxBytes)
           throw errors.importTooLarge(config.importMaxBytes)

@@ -68,6 +68,7 @@ async function create(
   const admit = async (parameters: Parameters) => {
     request.body = parameters
     principal ??= await importCaller(services, request)
+    return principal
   }
   const check = async (parameters: Parameters, name: string) => {
     await wantedImport(services, principal!, parameters, { name, bytes: 1 })
@@ -76,6 +77,7 @@ async function create(
   if (credentialIn(request).kind !== 'none') await admit({})
   const received = await receive(services, request, reply, { admit, check })
   try {
+    await principal!.confirm()
     const { id, isReplay } = await submit(services, request, principal!, received)
     if (isReplay) {
       reply.header('Idempotency-Replayed', 'true')

@@ -1,14 +1,17 @@
 import { join } from 'node:path'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Principal } from '../../auth/account.ts'
 import { errors } from '../../errors.ts'
 import type { HeldUpload } from '../../imports/resumable/held-upload.ts'
 import { UploadPart } from '../../imports/resumable/upload-part.ts'
 import { type Spool, uploadedFile } from '../../imports/spool.ts'
 import { sendContinue } from '../copy/expect-continue.ts'
 import { Stall } from '../imports/stall.ts'
+import { StandingWatch } from '../imports/standing-watch.ts'
 import type { Part } from './request.ts'
 
 type Receiving = Readonly<{
+  principal: Principal
   request: FastifyRequest
   reply: FastifyReply
   held: HeldUpload
@@ -41,8 +44,10 @@ export async function receivePart(receiving: Receiving, part: Part): Promise<num
   }
 }
 
-async function pour({ request, reply, held, idleMs }: Receiving, target: UploadPart): Promise<void> {
+async function pour(receiving: Receiving, target: UploadPart): Promise<void> {
+  const { principal, request, reply, held, idleMs } = receiving
   const { raw } = request
+  const standing = new StandingWatch(principal)
   const stall = new Stall(request, reply, idleMs)
   const leave = () => raw.destroy(errors.uploadLocked())
   held.taken.addEventListener('abort', leave, { once: true })
@@ -50,13 +55,14 @@ async function pour({ request, reply, held, idleMs }: Receiving, target: UploadP
   try {
     sendContinue(reply.raw)
     for await (const chunk of stall.watch(raw) as AsyncIterable<Buffer>) {
+      standing.check()
       const room = held.record.length - target.position
       await stall.paused(() => target.write(chunk.length > room ? chunk.subarray(0, room) : chunk))
       if (chunk.length > room) throw errors.importTooLarge(held.record.length)
     }
     if (!raw.complete) throw errors.bodyIncomplete()
   } catch (error) {
-    throw stall.reason ?? (raw.complete ? error : errors.bodyIncomplete())
+    throw standing.refusal ?? stall.reason ?? (raw.complete ? error : errors.bodyIncomplete())
   } finally {
     stall.end()
     held.taken.removeEventListener('abort', leave)

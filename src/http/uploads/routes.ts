@@ -263,7 +263,7 @@ async function appendHeld(services: Services, appending: Appending, part: Part):
   if (!(await hasImport(services, principal, record))) {
     await spool.takeBack(record.id)
     const idleMs = services.config.copyIdleMs
-    const received = await receivePart({ request, reply, held, spool, idleMs }, part)
+    const received = await receivePart({ principal, request, reply, held, spool, idleMs }, part)
     if (received < record.length) return { ...record, received }
     await principal.confirm()
   }

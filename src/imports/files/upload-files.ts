@@ -137,7 +137,7 @@ async function gunzip(from: string, to: string, { maxBytes, maxRatio, signal }: 
   }
 }
 
-async function readHead(path: string): Promise<Buffer> {
+export async function readHead(path: string): Promise<Buffer> {
   const file = await open(path)
   try {
     const { buffer, bytesRead } = await file.read(Buffer.alloc(headBytes), 0, headBytes, 0)

@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type DumpEvent, type DumpLayer, PgDumpError, readPgDump } from '../../convert/pgdump/read-pgdump.ts'
@@ -9,7 +8,7 @@ import { judgeColumns, NotFlat, readColumns, roundedColumns } from '../files/col
 import { type ConversionWishes, convertFile, dumpGeometry } from '../files/converter.ts'
 import { fileKinds, isColumnKind } from '../files/file-kinds.ts'
 import { columnNamesOf, stemOf, tableNameOf } from '../files/names.ts'
-import type { InputFile } from '../files/upload-files.ts'
+import { type InputFile, readHead } from '../files/upload-files.ts'
 import type { CheckedGeojson } from '../geojson/check-geojson.ts'
 import { ImportFailure } from '../import-failure.ts'
 import type { ImportOptions } from '../import-record.ts'
@@ -112,6 +111,10 @@ async function layerSrids(
       if (!('layer' in event) || !event.layer.geometry) continue
       srids.set(event.layer.name, Math.max(0, event.layer.geometry.srid))
     }
+  } catch (error) {
+    // Its limits may end it: the file itself was read before.
+    signal.throwIfAborted()
+    if (!(error instanceof PgDumpError)) throw error
   } finally {
     run.kill()
     await run.ended
@@ -127,7 +130,8 @@ async function encodingOf(
   if (kind === 'tab' || kind === 'mif') return null
   if (encoding === 'CP1252') return 'WINDOWS-1252'
   if (!tellsEncoding) return 'UTF-8'
-  return (await readFile(join(folder, 'input.cpg'), 'latin1')).trim().slice(0, 50) || null
+  const head = await readHead(join(folder, 'input.cpg'))
+  return head.toString('latin1').trim().slice(0, 50) || null
 }
 
 /** GDAL may stop at a feature that it does not understand, without a word. */

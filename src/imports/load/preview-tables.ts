@@ -1,9 +1,11 @@
 import type { ImportPreview, ReferenceSystemDocument } from '../../contract/documents.ts'
 import { quoteIdentifier } from '../../postgres/quote.ts'
+import { sqlstate } from '../../postgres/sqlstate.ts'
 import type { ImportResult } from '../import-record.ts'
+import { DatabaseFault } from './database-fault.ts'
 import { readGeometry } from './finish-tables.ts'
 import type { Loading, Stage } from './loading.ts'
-import { queryInCatalog } from './run-statement.ts'
+import { inSavepoint, queryInCatalog } from './run-statement.ts'
 import { stageName } from './stage-table.ts'
 
 /** Tells of the loaded tables what they would be. */
@@ -53,8 +55,18 @@ async function referenceSystemOf(
   return found ?? { srid: origin.srid > 0 ? origin.srid : null, name: null }
 }
 
-/** As many of the first ones as a small map can show. */
+/** None if one of them has no GeoJSON: a surface, a coordinate that is no number. */
 async function firstShapes(loading: Loading, stage: Stage): Promise<ImportPreview['first_shapes']> {
+  try {
+    return await inSavepoint(loading.session, () => readShapes(loading, stage))
+  } catch (error) {
+    if (!(error instanceof DatabaseFault) || error.sqlstate === sqlstate.queryCanceled) throw error
+    return []
+  }
+}
+
+/** As many of the first ones as a small map can show. */
+async function readShapes(loading: Loading, stage: Stage): Promise<ImportPreview['first_shapes']> {
   const found = await queryInCatalog<{ shape: Record<string, unknown> }>(
     loading.session,
     `with first as (

@@ -118,7 +118,7 @@ export class NamedLayers {
         const template = byName.get(name)!
         if (tokens) openingToken(this.#validTokens(template), tokens)
         if (!template.key.apis.includes('maps')) throw errors.apiForbidden('Forbidden')
-        return [name, this.#parts.directory.principal({ account, key: template.key }, epoch)]
+        return [name, this.#parts.directory.guest({ account, key: template.key }, epoch)]
       }),
     )
     return ({ template }) => (template ? readers.get(template.name)! : principal)

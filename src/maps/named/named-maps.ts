@@ -209,7 +209,7 @@ export class NamedMaps {
     const token = valid ? matchingToken(valid, tokens) : undefined
     if (valid && token === undefined) throw errors.templateForbidden()
     if (!stored.key.apis.includes('maps')) throw errors.apiForbidden('Forbidden')
-    const principal = this.#parts.directory.principal({ account, key: stored.key }, epoch)
+    const principal = this.#parts.directory.guest({ account, key: stored.key }, epoch)
     return { stored, document: this.#documentOf(stored), principal, token }
   }
 
