@@ -1,5 +1,14 @@
 import type { Queryable } from '../postgres/transaction.ts'
 
+/** Removes the uses of keys that were deleted. */
+export async function removeOrphanUses(control: Queryable): Promise<void> {
+  await control.query(
+    `delete from cartage.key_uses where key_id in (
+       select key_id from cartage.key_uses use
+       where not exists (select from cartage.api_keys k where k.id = use.key_id) for update skip locked)`,
+  )
+}
+
 export type KeyUse = Readonly<{ keyId: number; agoMs: number }>
 
 /** One statement for all. By the clock of the database; a later use that another process has stored stays. */

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import type { Log } from '../log/log.ts'
-import { writeKeyUses } from './key-use-store.ts'
+import { removeOrphanUses, writeKeyUses } from './key-use-store.ts'
 
 /**
  * Notes which keys are used. Requests only write to memory; every few seconds one statement stores what is new. A key
@@ -13,7 +13,7 @@ export class KeyUses {
   readonly #used = new Map<number, number>()
   /** When this process stored each key last. */
   readonly #stored = new Map<number, number>()
-  #timer: NodeJS.Timeout | undefined
+  #timers: readonly NodeJS.Timeout[] = []
   #flushing: Promise<void> = Promise.resolve()
 
   constructor(control: Pool, log: Log) {
@@ -22,11 +22,14 @@ export class KeyUses {
   }
 
   start(): void {
-    this.#timer = setInterval(() => void this.flush(), flushMs).unref()
+    this.#timers = [
+      setInterval(() => void this.flush(), flushMs).unref(),
+      setInterval(() => void this.clean(), cleanMs).unref(),
+    ]
   }
 
   async stop(): Promise<void> {
-    clearInterval(this.#timer)
+    for (const timer of this.#timers) clearInterval(timer)
     await this.flush(0)
   }
 
@@ -50,11 +53,30 @@ export class KeyUses {
       this.#stored.set(id, now)
     }
     const uses = due.map(([keyId, at]) => ({ keyId, agoMs: now - at }))
-    await writeKeyUses(this.#control, uses).catch((error: unknown) =>
-      this.#log.warn({ err: error }, 'cannot store when keys were used'),
+    try {
+      await writeKeyUses(this.#control, uses)
+    } catch (error) {
+      this.#log.warn({ err: error }, 'cannot store when keys were used')
+      this.#putBack(due)
+    }
+  }
+
+  /** For the next flush. A later use has been noted meanwhile perhaps. */
+  #putBack(due: readonly (readonly [id: number, at: number])[]): void {
+    for (const [id, at] of due) {
+      if (!this.#used.has(id)) this.#used.set(id, at)
+      this.#stored.delete(id)
+    }
+  }
+
+  /** Keys are deleted without their uses. */
+  async clean(): Promise<void> {
+    await removeOrphanUses(this.#control).catch((error: unknown) =>
+      this.#log.warn({ err: error }, 'cannot remove the uses of deleted keys'),
     )
   }
 }
 
 const flushMs = 5_000
+const cleanMs = 3_600_000
 const storeEveryMs = 300_000

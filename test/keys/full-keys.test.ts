@@ -4,6 +4,7 @@ import { KeyUses } from '../../src/auth/key-uses.ts'
 import { createAdminClient } from '../../src/client/client.ts'
 import type { FullKeyDocument, FullKeyList } from '../../src/contract/documents.ts'
 import { createLog } from '../../src/log/log.ts'
+import { inTransaction } from '../../src/postgres/transaction.ts'
 import { startService } from '../../src/service/service.ts'
 import { cartage, connection, installation } from '../support/http/call.ts'
 import { openSession } from '../support/http/session-socket.ts'
@@ -283,6 +284,40 @@ test('the last use of a key is told within seconds, and stored at most once in f
   assert.ok(Date.parse((await stored())!) > Date.parse(first!))
   uses.note(2 ** 31 - 1)
   await uses.stop()
+})
+
+test('a use that cannot be stored is stored later; a deleted key fails no batch, and its use is removed', async (t) => {
+  const { user, service } = await setup(t, { isIsolated: true })
+  const keys = fullKeys(user)
+  const { control } = service.services.databases
+  const idOf = async (name: string) => {
+    await keys.make({ name, grants: grantsOf() })
+    const { rows } = await control.query<{ id: number }>(
+      'select id from cartage.api_keys where user_id = $1 and name = $2',
+      [user.account.userId, name],
+    )
+    return rows[0]!.id
+  }
+  const [kept, deleted] = [await idOf('kept'), await idOf('deleted')]
+  const uses = new KeyUses(control, createLog('silent'))
+  await control.query('alter table cartage.key_uses rename to unreachable')
+  uses.note(kept)
+  await uses.flush()
+  await control.query('alter table cartage.unreachable rename to key_uses')
+  await uses.flush()
+  assert.ok((await keys.read('kept')).last_used_at)
+
+  uses.note(deleted)
+  await inTransaction(control, async (tx) => {
+    await tx.query('delete from cartage.api_keys where id = $1', [deleted])
+    await uses.flush()
+  })
+  const orphans = async () =>
+    (await control.query('select from cartage.key_uses where key_id = $1', [deleted])).rowCount
+  assert.equal(await orphans(), 1)
+  await uses.clean()
+  assert.equal(await orphans(), 0)
+  assert.ok((await keys.read('kept')).last_used_at)
 })
 
 test('the operator lists the keys of a user, never with tokens', async (t) => {
