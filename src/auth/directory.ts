@@ -103,16 +103,22 @@ export class Directory {
 
   /** A caller found since `epoch`. Until something changes, `confirm` needs no query. */
   principal(holder: Holder, epoch: number): Principal {
+    this.#noteUse(holder)
     return this.#principal(holder, epoch, false)
   }
 
   /** The same for a stranger who may act with the key but does not have it, and is not told why the account is suspended. */
   guest(holder: Holder, epoch: number): Principal {
+    this.#noteUse(holder)
     return this.#principal(holder, epoch, true)
   }
 
+  /** A key that has expired is not used, but refused. */
+  #noteUse({ key }: Holder): void {
+    if (performance.now() < key.validUntil) this.#uses.note(key.id)
+  }
+
   #principal(holder: Holder, epoch: number, isGuest: boolean): Principal {
-    this.#uses.note(holder.key.id)
     const { validUntil } = holder.key
     const isCurrent = () => this.#lease.isValid && epoch === this.#epoch && performance.now() < validUntil
     const confirm = async (api?: Api) => {
@@ -129,7 +135,7 @@ export class Directory {
     const { found, epoch } = await this.#standing(holder)
     requireStanding(holder, found)
     requireStillApi(found, api)
-    return this.principal({ ...holder, key: found.key! }, epoch)
+    return this.#principal({ ...holder, key: found.key! }, epoch, false)
   }
 
   #standing(holder: Holder): Promise<{ found: Standing; epoch: number }> {
