@@ -47,7 +47,7 @@ export const serviceCommands = {
     details: ['The old key stops working at once. The master key reads the new tokens of the others.'],
   },
   'user keys': {
-    summary: 'list the keys of a user: grants, expiry and last use, never tokens',
+    summary: 'list the keys of a user, never their tokens',
     arguments: nameArgument,
   },
   'user suspend': {

@@ -194,10 +194,10 @@ test('bash completes commands of users and the operator, options, tables and key
     'places_of_note',
     'Master',
     '--analyze',
-    'reset-key',
+    'reset-key resume',
     '--quota',
     'on off',
-    'key.created',
+    'key.created key.changed',
     'unshare',
     '',
   ])

@@ -47,6 +47,11 @@ const key = ['name', 'type', 'token', 'grants']
 const job = ['job_id', 'status', 'query']
 const table = ['name', 'privacy', 'table']
 const importDocument = ['id', 'state', 'table_names']
+const schedule = ['name', 'cron', 'query', 'enabled']
+const savedQuery = ['name', 'sql', 'params']
+const webhook = ['id', 'url', 'on']
+const delivery = ['id', 'status']
+const layergroup = ['layergroupid', 'metadata']
 
 /** What callers rely on in the documents of a user. */
 const members: Partial<Record<OperationId, readonly string[]>> = {
@@ -55,12 +60,46 @@ const members: Partial<Record<OperationId, readonly string[]>> = {
   readKey: key,
   deleteKey: key,
   regenerateToken: key,
+  listKeysByV4: ['keys', 'total'],
+  createKeyByV4: key,
+  readKeyByV4: key,
+  changeKey: key,
   createJob: job,
   readJob: job,
   updateJob: job,
   cancelJob: job,
   createJobByV4: job,
   updateJobByV4: job,
+  readJobByV4: job,
+  cancelJobByV4: job,
+  listJobs: ['jobs', 'next'],
+  listSchedules: ['schedules', 'limit'],
+  createSchedule: schedule,
+  readSchedule: schedule,
+  putSchedule: schedule,
+  listRuns: ['runs'],
+  runSchedule: job,
+  listWebhooks: ['webhooks'],
+  createWebhook: [...webhook, 'secret'],
+  changeWebhook: webhook,
+  testWebhook: delivery,
+  listDeliveries: ['deliveries'],
+  redeliver: delivery,
+  createExport: ['id', 'url', 'expires_at'],
+  listExports: ['exports'],
+  listQueries: ['queries'],
+  saveQuery: savedQuery,
+  readQuery: savedQuery,
+  describeQueries: ['openapi', 'paths'],
+  listTiles: ['tiles'],
+  readTileJson: ['tilejson', 'tiles', 'vector_layers'],
+  createMap: layergroup,
+  openNamedMap: layergroup,
+  listNamedMaps: ['template_ids'],
+  createNamedMap: ['template_id'],
+  readNamedMap: ['template'],
+  replaceNamedMap: ['template_id'],
+  readMapStyle: ['version', 'sources', 'layers'],
   createImport: ['item_queue_id'],
   listImports: ['imports'],
   readImport: importDocument,

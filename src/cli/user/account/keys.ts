@@ -105,7 +105,7 @@ const create: UserCommand = {
 
 const set: UserCommand = {
   name: 'key set',
-  summary: 'change grants, description or expiry of a key; its token stays',
+  summary: 'change grants, description or expiry of a key',
   arguments: keyArgument,
   options: { ...grantOptions, ...columnOptions },
   details: [
