@@ -9,7 +9,7 @@ import {
   rowsFile,
   type TableColumn,
 } from './gdal-formats.ts'
-import { runConverter } from './run-converter.ts'
+import { requireSandbox, runConverter } from './run-converter.ts'
 
 /** Why GDAL has written no file. */
 export class ConversionError extends Error {
@@ -43,6 +43,7 @@ export async function convertRows(
   const { exitCode, stopped, stderr } = await running.ended
   if (stopped === 'caller') throw new ConversionError('it was stopped', true)
   if (stopped === 'time') throw new ConversionError('it took too long')
+  requireSandbox({ exitCode, stderr })
   // GDAL may print an error, or change a value with a warning, and exit with 0.
   const trouble = /^(?:ERROR \d+|Warning \d+(?=.*(?:clamped|truncated|not successfully))): (.*)$/m.exec(
     stderr,

@@ -52,6 +52,12 @@ export function runConverter(
   return { stdin: child.stdin, stdout: child.stdout, ended, kill: leave }
 }
 
+/** Throws if the program did not run at all: that is no fault of the file. */
+export function requireSandbox({ exitCode, stderr }: Pick<ConverterEnd, 'exitCode' | 'stderr'>): void {
+  if (exitCode !== 0 && stderr.startsWith('bwrap: '))
+    throw new Error(`the sandbox cannot be made: ${stderr.slice(0, 500)}`)
+}
+
 /** Kills the whole process group, and gives up waiting for pipes that somebody else still holds. */
 class Stop {
   readonly #child: ChildProcess

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type DumpEvent, type DumpLayer, PgDumpError, readPgDump } from '../../convert/pgdump/read-pgdump.ts'
-import type { ConverterEnd, RunningConverter } from '../../convert/run-converter.ts'
+import { type ConverterEnd, type RunningConverter, requireSandbox } from '../../convert/run-converter.ts'
 import type { RejectedRows } from '../../copy/load/rejected-rows.ts'
 import type { CopyDialect } from '../../sql/copy-load.ts'
 import { judgeColumns, NotFlat, readColumns, roundedColumns } from '../files/column-reader.ts'
@@ -424,6 +424,7 @@ function judge(
 ): void {
   stop.throwIfAborted()
   if (stopped === 'time' || signal === 'SIGXCPU') throw tooSlow(input)
+  requireSandbox({ exitCode, stderr })
   if (isColumnKind(input.kind)) {
     judgeColumns({ exitCode, signal, stderr }, input)
     return

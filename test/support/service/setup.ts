@@ -193,6 +193,17 @@ function sharedService(options: SetupOptions) {
   return known
 }
 
+let folder: Promise<string> | undefined
+
+/** Of the services of this process; not that of the project. */
+function importFolder(): Promise<string> {
+  folder ??= mkdtemp(join(tmpdir(), 'cartage-imports-')).then((path) => {
+    cleanups.unshift(() => rm(path, { recursive: true, force: true }))
+    return path
+  })
+  return folder
+}
+
 async function launch(options: SetupOptions): Promise<{ service: Service; keys: InstallationSecrets }> {
   const { url, namespace: shared } = await sharedCluster()
   const isIsolated = options.isIsolated || options.worker
@@ -204,6 +215,7 @@ async function launch(options: SetupOptions): Promise<{ service: Service; keys: 
     logLevel: 'error',
     requestTimeoutMs: 10_000,
     connectionsPerHost: 12,
+    importDir: await importFolder(),
     ...options.config,
   }
   const keys = testKeys(url)
