@@ -62,7 +62,8 @@ async function openCluster(namespace: string, signal: AbortSignal): Promise<Test
     isEphemeral: true,
     // Some tests stand between the service and its database.
     isOnTcp: true,
-    settings: { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' },
+    // Each process of tests has some services, and each of those its connections.
+    settings: { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: '300' },
     signal,
   }).catch(async (error: unknown) => {
     await remove()

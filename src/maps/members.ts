@@ -16,14 +16,27 @@ export function shortened(value: unknown): string {
 export function textOfConfig(value: unknown, most: number): string {
   const text = jsonOf(value)
   if (text.length > most) throw errors.mapInvalid(`The map config is longer than ${most} characters`)
-  let depth = 0
-  // Strings, and brackets outside of them.
-  for (const [part] of text.matchAll(/"(?:[^"\\]|\\.)*"|[[\]{}]/g)) {
-    if (part === '[' || part === '{') depth += 1
-    else if (part === ']' || part === '}') depth -= 1
-    if (depth > deepest) throw tooDeep()
-  }
+  if (depthOf(text) > deepest) throw tooDeep()
   return text
+}
+
+/** How deep a JSON text is nested. Character by character: it may have a hundred thousand brackets. */
+function depthOf(text: string): number {
+  let depth = 0
+  let most = 0
+  for (let at = 0; at < text.length; at += 1) {
+    const character = text[at]
+    if (character === '"') at = endOfString(text, at)
+    else if (character === '[' || character === '{') most = Math.max(most, ++depth)
+    else if (character === ']' || character === '}') depth -= 1
+  }
+  return most
+}
+
+function endOfString(text: string, start: number): number {
+  let at = start + 1
+  while (at < text.length && text[at] !== '"') at += text[at] === '\\' ? 2 : 1
+  return at
 }
 
 function jsonOf(value: unknown): string {
