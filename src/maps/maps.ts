@@ -20,7 +20,7 @@ import { drawMapTile, type KnownPlans } from './draw-map-tile.ts'
 import { readLayerSql, wholeWorld } from './layer-sql.ts'
 import { type MapConfig, type MapLayer, mapIdOf, withoutCredentials } from './map-config.ts'
 import { deleteExpiredMaps, findMap, saveMap } from './map-store.ts'
-import { type Members, textOfConfig } from './members.ts'
+import { letOthersIn, type Members, textOfConfig } from './members.ts'
 import { type FoundTemplates, NamedLayers, type ReadConfig, type ReaderOf } from './named/named-layers.ts'
 import type { LayerPlan } from './plan-layer.ts'
 import { layerError, type PlannedLayer, planLayers, statsMs } from './plan-map.ts'
@@ -105,6 +105,7 @@ export class Maps {
   ): Promise<InstantiatedMap> {
     const { account, key } = principal
     const most = key.type === 'default' ? mostPublicLength : mostLength
+    await letOthersIn()
     textOfConfig(withoutCredentials(raw), most)
     const pinned = await this.#named.pin(account, withoutCredentials(raw))
     const text = JSON.stringify(pinned.raw)

@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises'
 import { errors } from '../errors.ts'
 
 /** An object that a client has sent, not yet checked. */
@@ -19,6 +20,9 @@ export function textOfConfig(value: unknown, most: number): string {
   if (depthOf(text) > deepest) throw tooDeep()
   return text
 }
+
+/** Lets others have the event loop: what was just parsed may have taken long, and to read it takes as long again. */
+export const letOthersIn = () => turn()
 
 /** How deep a JSON text is nested. Character by character: it may have a hundred thousand brackets. */
 function depthOf(text: string): number {

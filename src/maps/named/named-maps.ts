@@ -11,7 +11,7 @@ import type { Bounds } from '../../tiles/describe-layers.ts'
 import type { Tiles } from '../../tiles/tiles.ts'
 import type { MapConfig } from '../map-config.ts'
 import type { InstantiatedMap, Maps, OpenedMap } from '../maps.ts'
-import { isMembers, type Members } from '../members.ts'
+import { isMembers, letOthersIn, type Members } from '../members.ts'
 import { StyleChecks } from './check-style.ts'
 import { hasNamedLayers, openLayerTokens, sealLayerTokens } from './layer-tokens.ts'
 import { boundsOfMap } from './map-bounds.ts'
@@ -214,6 +214,7 @@ export class NamedMaps {
   }
 
   async #checked(account: Account, raw: unknown): Promise<Template> {
+    await letOthersIn()
     const template = readTemplate(raw)
     const { document } = template
     if (document.view === undefined || document.view === null) return template
