@@ -104,7 +104,8 @@ test('cancel stops the statement, not the session', async (t) => {
   assert.deepEqual([last.code, last.status, last.transaction], ['statement-cancelled', 409, 'none'])
   assert.deepEqual((await session.run('show application_name')).rows, [{ application_name: 'kept' }])
   const { rowCount } = await admin(
-    `select from pg_stat_activity where query ~ 'pg_sleep\\(60\\)' and state = 'active'`,
+    `select from pg_stat_activity where datname = $1 and query ~ 'pg_sleep\\(60\\)' and state = 'active'`,
+    [user.account.database],
   )
   assert.equal(rowCount, 0)
 })
