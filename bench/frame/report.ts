@@ -58,6 +58,8 @@ export const subjects: ReadonlyMap<string, string> = new Map([
   ['key', 'Keys'],
   ['user', 'Users'],
   ['tables', 'Tables'],
+  ['files', 'Files'],
+  ['tiles', 'Vector tiles'],
   ['start', 'Start'],
   ['idle', 'Memory at rest'],
   ['cli', 'Command line'],
