@@ -1,7 +1,7 @@
 import type { Config } from '../config/config.ts'
 import type { Log } from '../log/log.ts'
 import { connectionBudget, jobConnections, tenantConnections } from './databases.ts'
-import { firstHostId, hostFromUrl } from './hosts.ts'
+import { adminLogin, firstHostId, hostFromUrl } from './hosts.ts'
 import { ScramClient } from './wire/scram-client.ts'
 
 /**
@@ -51,12 +51,10 @@ function shrink(config: Config, room: number): Config {
 }
 
 async function roomOn(adminUrl: string): Promise<number> {
-  const { primary, adminRole, adminPassword, adminDatabase } = hostFromUrl(firstHostId, 'local', adminUrl)
+  const host = hostFromUrl(firstHostId, 'local', adminUrl)
   const client = new ScramClient({
-    ...(await primary.find()),
-    user: adminRole,
-    password: adminPassword,
-    database: adminDatabase,
+    ...(await host.primary.find()),
+    ...adminLogin(host),
     options: '-c search_path=pg_catalog',
     connectionTimeoutMillis: 10_000,
     query_timeout: 10_000,

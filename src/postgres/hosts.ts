@@ -31,13 +31,18 @@ export function hostFromUrl(id: number, name: string, url: string): Host {
   const adminRole = user || 'postgres'
   const adminPassword = password || ''
   const adminDatabase = database || 'postgres'
-  const primary = new Primary(addresses, {
-    user: adminRole,
-    password: adminPassword,
-    database: adminDatabase,
-  })
-  return { id, name, addresses, primary, adminRole, adminPassword, adminDatabase }
+  const admin = { adminRole, adminPassword, adminDatabase }
+  return { id, name, addresses, primary: new Primary(addresses, adminLogin(admin)), ...admin }
 }
+
+/** As `pg` names it. */
+export const adminLogin = ({ adminRole, adminPassword, adminDatabase }: Administrator) => ({
+  user: adminRole,
+  password: adminPassword,
+  database: adminDatabase,
+})
+
+type Administrator = Pick<Host, 'adminRole' | 'adminPassword' | 'adminDatabase'>
 
 type Parsed = ReturnType<typeof parse> & Readonly<{ target_session_attrs?: string }>
 

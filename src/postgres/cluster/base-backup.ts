@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
-import { firstHostId, hostFromUrl } from '../hosts.ts'
+import { adminLogin, firstHostId, hostFromUrl } from '../hosts.ts'
 import type { Address } from '../primary.ts'
 import { ScramClient } from '../wire/scram-client.ts'
 import { ClusterError } from './cluster-error.ts'
@@ -20,15 +20,9 @@ export async function takeBaseBackup(
   binaries: PostgresBinaries,
   write: (tar: Readable) => Promise<void>,
 ): Promise<void> {
-  const { primary, adminRole, adminPassword, adminDatabase } = hostFromUrl(firstHostId, 'local', url)
-  const address = await primary.find()
-  const login = { user: adminRole, password: adminPassword }
-  const keeper = new ScramClient({
-    ...address,
-    ...login,
-    database: adminDatabase,
-    connectionTimeoutMillis: 5_000,
-  })
+  const host = hostFromUrl(firstHostId, 'local', url)
+  const server = { ...(await host.primary.find()), ...adminLogin(host) }
+  const keeper = new ScramClient({ ...server, connectionTimeoutMillis: 5_000 })
   keeper.on('error', () => undefined)
   await keeper.connect()
   try {
@@ -36,7 +30,7 @@ export async function takeBaseBackup(
     await keeper.query('select pg_catalog.pg_create_physical_replication_slot($1, true, true)', [
       `cartage_backup_${randomBytes(4).toString('hex')}`,
     ])
-    await runBaseBackup(environmentOf(url, { ...address, ...login }), binaries, write)
+    await runBaseBackup(environmentOf(url, server), binaries, write)
   } finally {
     await keeper.end().catch(() => undefined)
   }
