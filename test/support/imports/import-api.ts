@@ -3,8 +3,8 @@ import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, type TestContext } from 'node:test'
-import type { Config } from '../../../src/config/config.ts'
+import type { TestContext } from 'node:test'
+import { type Config, importFolderOf } from '../../../src/config/config.ts'
 import type { ImportDocument } from '../../../src/contract/documents.ts'
 import { eventually, type Setup, setup, type TestUser } from '../service/setup.ts'
 
@@ -28,12 +28,10 @@ export type ImportHouse = Setup &
 
 export type Fields = Readonly<Record<string, string>>
 
-const spool = mkdtempSync(join(tmpdir(), 'cartage-imports-'))
-after(() => rmSync(spool, { recursive: true, force: true }))
-
 /** A service with a worker that imports into a user's tables. */
 export async function setupImports(t: TestContext, config: Partial<Config> = {}): Promise<ImportHouse> {
-  const house = await setup(t, { worker: true, config: { importDir: spool, ...config } })
+  const house = await setup(t, { worker: true, config })
+  const spool = importFolderOf(house.service.services.config)
   const post: ImportHouse['post'] = (name, content, fields = {}, user = house.user) => {
     const form = new FormData()
     for (const [field, value] of Object.entries(fields)) form.append(field, value)
