@@ -12,7 +12,7 @@ import type { Random } from './random.ts'
 import type { Stage } from './stage.ts'
 
 /**
- * The second host fails over as docs/scaling.md says: the old primary is shut off, the replica promoted, and the
+ * The second host fails over as docs/high-availability.md says: the old primary is shut off, the replica promoted, and the
  * service told the new address. `losesTail`: the replica lacks the last transactions. Then notes what was lost, and makes
  * the next replica.
  */

@@ -1,9 +1,10 @@
-import { mkdir } from 'node:fs/promises'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Identity } from '../../src/postgres/cluster/owned-files.ts'
 import { Daemon } from './daemon.ts'
 import { ownFolder } from './own-folder.ts'
 import type { Programs } from './programs.ts'
+import { readSettings } from './published-files.ts'
 
 /** One etcd alone: what happens when it is away is a fault of its own. */
 export async function startEtcd(
@@ -18,16 +19,18 @@ export async function startEtcd(
   await ownFolder(folder, identity)
   const client = `http://127.0.0.1:${port}`
   const peer = `http://127.0.0.1:${peerPort}`
-  const options = {
-    name: 'etcd',
+  const config = {
+    ...(await readSettings<object>('etcd.yaml')),
     'data-dir': join(folder, 'data'),
+    name: 'etcd',
     'listen-client-urls': client,
     'advertise-client-urls': client,
     'listen-peer-urls': peer,
     'initial-advertise-peer-urls': peer,
     'initial-cluster': `etcd=${peer}`,
-    'enable-v2': 'true',
   }
-  const args = Object.entries(options).map(([name, value]) => `--${name}=${value}`)
+  const path = join(folder, 'etcd.json')
+  await writeFile(path, JSON.stringify(config))
+  const args = ['--config-file', path]
   return Daemon.start({ name: 'etcd', program, args, folder, env, identity })
 }

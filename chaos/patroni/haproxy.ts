@@ -5,6 +5,7 @@ import { Daemon } from './daemon.ts'
 import type { PatroniNode } from './node.ts'
 import { ownFolder } from './own-folder.ts'
 import type { Programs } from './programs.ts'
+import { readPublished } from './published-files.ts'
 
 /** Leads its port to the node that calls itself the primary. */
 export async function startHaproxy(
@@ -18,29 +19,25 @@ export async function startHaproxy(
   await mkdir(folder)
   await ownFolder(folder, identity)
   const path = join(folder, 'haproxy.cfg')
-  await writeFile(path, configOf(port, nodes))
+  await writeFile(path, await configOf(port, nodes))
   return Daemon.start({ name: 'haproxy', program, args: ['-db', '-f', path], folder, env, identity })
 }
 
-/** As Patroni's manual has it, but that the limits of silence are those of docs/scaling.md. */
-function configOf(port: number, nodes: readonly PatroniNode[]): string {
-  return `global
-  maxconn 1000
-defaults
-  mode tcp
-  retries 2
-  timeout connect 4s
-  timeout check 3s
-  timeout client 13h
-  timeout server 13h
-listen primary
-  bind 127.0.0.1:${port}
-  option httpchk OPTIONS /primary
-  http-check expect status 200
-  default-server inter 1s fall 3 rise 2 on-marked-down shutdown-sessions
-${nodes.map(serverLine).join('\n')}
-`
+/** deploy/patroni/haproxy.cfg with the port and the nodes of the cluster. */
+async function configOf(port: number, nodes: readonly PatroniNode[]): Promise<string> {
+  const lines = (await readPublished('haproxy.cfg')).split('\n')
+  const [example] = lines.filter(isServer)
+  const serverLine = ({ name, proxies }: PatroniNode) =>
+    example!
+      .replace('server a a.example:5432', `server ${name} 127.0.0.1:${proxies.front.port}`)
+      .replace('check port 8008', `check port ${proxies.rest.port}`)
+  return [
+    ...lines
+      .filter((line) => !isServer(line))
+      .map((line) => line.replace('0.0.0.0:5000', `127.0.0.1:${port}`)),
+    ...nodes.map(serverLine),
+    '',
+  ].join('\n')
 }
 
-const serverLine = ({ name, proxies }: PatroniNode) =>
-  `  server ${name} 127.0.0.1:${proxies.front.port} maxconn 300 check port ${proxies.rest.port}`
+const isServer = (line: string) => /^ +server /.test(line)

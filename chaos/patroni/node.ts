@@ -45,7 +45,7 @@ export async function startNode(
   await ownFolder(folder, common.identity)
   const proxies = await openProxies(common.etcdPort, postgresPort, restPort)
   const configPath = join(folder, 'patroni.json')
-  const config = nodeConfig(common, { name, folder, dataPath, postgresPort, restPort, proxies })
+  const config = await nodeConfig(common, { name, folder, dataPath, postgresPort, restPort, proxies })
   await writeFile(configPath, JSON.stringify(config, null, 2))
   const { env, patroni: program } = common.programs
   // Debian's own Python, for which the packages are made.

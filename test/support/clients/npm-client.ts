@@ -59,7 +59,7 @@ const quietly = {
   timeout: 120_000,
   env: {
     ...process.env,
-    NODE_EXTRA_CA_CERTS: process.env.CARTAGE_TEST_CA_CERTS,
+    NODE_EXTRA_CA_CERTS: process.env.CARTAGE_TEST_CA_CERTS ?? process.env.NODE_EXTRA_CA_CERTS,
     npm_config_loglevel: 'error',
   },
 }
