@@ -13,10 +13,13 @@ import {
   submitMany,
   untilIdle,
 } from './jobs/job-load.ts'
+import { fillHistory, middleOf, type PageTimes, pageTimes } from './jobs/list-load.ts'
 import { startWorkers } from './jobs/worker-pair.ts'
 import { pgbench } from './query/pgbench.ts'
 
 const connections = 4
+// A trial: CARTAGE_BENCH_JOBS=50000 npm run bench -- jobs-list
+const listedJobs = Number(process.env.CARTAGE_BENCH_JOBS ?? 1_000_000)
 const noLimit = { CARTAGE_JOB_QUEUE_LIMIT: '1000000' }
 
 export const entries: readonly Entry[] = [
@@ -98,6 +101,34 @@ export const entries: readonly Entry[] = [
     }),
   },
   {
+    name: 'jobs-list',
+    title: `A page of the list of jobs, by the slowest of 14 filters and at the slower of two places, among ${listedJobs} jobs of the account and as many of another`,
+    baseline: 'the same in an account with 100 jobs',
+    unit: 'ms',
+    aim: '5 ms or less',
+    pairs: 5,
+    prepare: inFrame(async (frame) => {
+      const service = await frame.startService({ CARTAGE_WORKER: 'off' })
+      const [few, many, other] = await makeUsers(frame, service, 3)
+      const control = await frame.connect(service.namespace)
+      await fillHistory(control, few!, 100)
+      await fillHistory(control, many!, listedJobs)
+      await fillHistory(control, other!, listedJobs)
+      await control.query('vacuum analyze cartage.jobs')
+      await control.query('vacuum analyze cartage.job_labels')
+      const [middleOfFew, middleOfMany] = [await middleOf(control, few!), await middleOf(control, many!)]
+      let last: PageTimes = new Map()
+      return {
+        baseline: async () => slowestOf(await pageTimes(service, few!, middleOfFew)),
+        ours: async () => {
+          last = await pageTimes(service, many!, middleOfMany)
+          return slowestOf(last)
+        },
+        notes: () => [...last].map(([page, taken]) => `${page} ${taken.toFixed(1)} ms`).join('; '),
+      }
+    }),
+  },
+  {
     name: 'jobs-takeover',
     title: 'From kill -9 of a worker until another one has sent the statement of its job',
     baseline: 'what is promised',
@@ -128,6 +159,8 @@ export const entries: readonly Entry[] = [
     }),
   },
 ]
+
+const slowestOf = (times: PageTimes) => Math.max(...times.values())
 
 function throughput(name: string, who: string, count: number, aim: string): Entry {
   const jobs = count === 1 ? 1_500 : 3_000

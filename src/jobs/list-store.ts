@@ -31,8 +31,8 @@ export type JobPage = Readonly<{ jobs: readonly Job[]; next: ListPlace | undefin
 
 /**
  * One page of a user's jobs, newest first, without imports. It ends early when its definitions reach 4 MB, so that a
- * hundred jobs of 1 MB are never in memory at once. `text` is looked for in the newest jobs only: a page may be empty and
- * still have a next one.
+ * hundred jobs of 1 MB are never in memory at once. With a filter it looks at the newest jobs only: a page may be empty
+ * and still have a next one.
  */
 export async function listJobs(
   control: Control,
@@ -41,113 +41,82 @@ export async function listJobs(
   perPage: number,
   after?: ListPlace,
 ): Promise<JobPage> {
-  const { status, label, schedule, since, until, text } = filter
-  const looked = text === undefined ? perPage : Math.max(perPage, mostSearched)
+  const { label, schedule, since, until, text } = filter
+  const end = earlier(after, until && { createdAt: `${until.getTime() * 1_000}`, id: firstId })
+  const isSearch = [label, schedule, text].some((wanted) => wanted !== undefined)
   const { rows } = await control.query<ListedRow>({
-    text: listText(
-      schedule !== undefined
-        ? finishedOfSchedule
-        : label === undefined
-          ? finishedOfEachStatus
-          : finishedWithLabel,
-    ),
+    text: listText(filter),
     values: [
       account.userId,
-      (status ? [status] : jobStatuses).filter(isFinal),
-      status ?? null,
-      after?.createdAt ?? null,
-      after?.id ?? null,
+      end.createdAt,
+      end.id,
       since ?? '-infinity',
-      until ?? 'infinity',
-      text === undefined ? null : `%${text.replace(/[\\%_]/g, '\\$&')}%`,
-      label ?? null,
-      looked + 1,
+      isSearch ? mostLookedAt : perPage,
       perPage,
+      maxPageBytes,
+      label ?? null,
       schedule ?? null,
+      text === undefined ? null : `%${text.replace(/[\\%_]/g, '\\$&')}%`,
     ],
   })
-  const found = rows.flatMap((row) => (row.definition ? [{ ...row, definition: row.definition }] : []))
-  const last = rows.at(-1)
+  const { next_micros: createdAt, next_id: id } = rows[0]!
   return {
-    jobs: found.map((row) => readJob({ ...row, username: account.username })),
-    next: last?.is_followed ? { createdAt: last.created_micros, id: last.id } : undefined,
+    jobs: rows.flatMap((row) => (row.id === null ? [] : [readJob({ ...row, username: account.username })])),
+    next: createdAt !== null && id !== null ? { createdAt, id } : undefined,
   }
 }
 
-/** The last row is the last one that was looked at; without a definition it is not part of the page. */
-type ListedRow = Omit<JobRow, 'username' | 'definition'> & {
-  definition: JobRow['definition'] | null
-  created_micros: string
-  is_followed: boolean
+/** The earlier of two places; of none, one after all jobs. One bound: PostgreSQL begins to read an index at one of them. */
+function earlier(one: ListPlace | undefined, other: ListPlace | undefined): ListPlace {
+  const [first = after9999, second = after9999] = [one, other]
+  return BigInt(first.createdAt) < BigInt(second.createdAt) ? first : second
+}
+
+const firstId = '00000000-0000-0000-0000-000000000000'
+const after9999: ListPlace = { createdAt: `${Date.UTC(10_000, 0) * 1_000}`, id: firstId }
+
+/** Each has the place after which the next page begins. An empty page is one row without a job. */
+type ListedRow = (Omit<JobRow, 'username'> | { readonly id: null }) & {
+  readonly next_micros: string | null
+  readonly next_id: string | null
 }
 
 const maxPageBytes = 4 * 1024 ** 2
-/** As PostgreSQL stores them: what one request reads at most. */
-const maxStoredBytes = 8 * 1024 ** 2
-/** Jobs in which one request looks for a text. */
-const mostSearched = 2_000
-
-const ownJobs = `select * from cartage.jobs j where user_id = $1 and not is_import
-  and ($4::bigint is null or (created_at, id) < (timestamptz 'epoch' + $4 * interval '1 microsecond', $5::uuid))
-  and created_at >= $6 and created_at < $7`
-const newestFirst = 'order by created_at desc, id desc limit $10'
-const hasLabel = `cartage.labels_of(user_id, definition) @> array[$1 || ' ' || $9::text]`
-
-/** Each status has its part of the index. */
-const finishedOfEachStatus = `select f.* from unnest($2::text[]) s (status), lateral (
-  ${ownJobs} and finished_at is not null and j.status = s.status ${newestFirst}) f where $9::text is null`
-
-/** Those with the label are found first: they are few among a million. */
-const finishedWithLabel = `${ownJobs} and finished_at is not null and status = any ($2) and id = any (array(
-  select id from cartage.jobs where user_id = $1 and definition -> 'labels' is not null and ${hasLabel})) ${newestFirst}`
-
-const isOfSchedule = `($12::text is null or definition ->> 'schedule' = $12)`
-
-/** They have an index of their own. */
-const finishedOfSchedule = `${ownJobs} and finished_at is not null and status = any ($2)
-  and definition ->> 'schedule' = $12 and ($9::text is null or ${hasLabel}) ${newestFirst}`
-
-/** Each state of waiting has an index of its own. */
-const unfinishedStates = {
-  pending: "status = 'pending' and not_before is null",
-  delayed: "status = 'pending' and not_before is not null",
-  running: "status = 'running'",
-} as const
-
-const unfinished = (state: keyof typeof unfinishedStates) =>
-  `${ownJobs} and ${unfinishedStates[state]} and ($3::text is null or status = $3)
-    and ($9::text is null or definition -> 'labels' is not null and ${hasLabel}) and ${isOfSchedule}`
-
-/** Up to 0.1.0 the row of an import did not say so. */
-const isShown = `definition -> 'isImport' is null and ($8::text is null or exists (
-  select from json_array_elements(definition -> 'items') item where item ->> 'statement' ilike $8))`
+/** Jobs among which one request looks for those that it shows. */
+const mostLookedAt = 500
 
 /**
- * Looks at jobs until the page is full, by number or by bytes, or until it has looked at as many as one request may. Only
- * what is shown leaves the database, and the place of the last job that was looked at.
+ * Every part has an index in the order of the list, with the label, the schedule and the final status before the time. What
+ * no index tells is told by `cartage.look_at_jobs`: the text, and the label and schedule of an unfinished job.
  */
-function listText(finished: string): string {
+function listText(filter: JobFilter): string {
+  const parts = (filter.status ? [filter.status] : jobStatuses).map((status) => `(${partOf(filter, status)})`)
   return `
-    with candidates as materialized (
-      select * from ((${finished}) union all (${unfinished('pending')})
-        union all (${unfinished('delayed')}) union all (${unfinished('running')})) found ${newestFirst}
-    ), sized as (
-      select *, sum(pg_column_size(definition)) over (order by created_at desc, id desc) as stored from candidates
-    ), searched as (
-      select *, ${isShown} as is_shown from sized where stored - pg_column_size(definition) <= ${maxStoredBytes}
-    ), counted as (
-      select *, count(*) filter (where is_shown) over newest as shown,
-        sum(octet_length(definition::text)) filter (where is_shown) over newest as bytes,
-        row_number() over newest as place, (select count(*) from candidates) as candidates
-      from searched window newest as (order by created_at desc, id desc)
-    ), page as (
-      select *, max(place) over () as last from counted
-      where place < $10 and (coalesce(shown, 0) <= $11 and coalesce(bytes, 0) <= ${maxPageBytes} or shown = 1)
-    )
-    select user_id, id, status, case when is_shown then definition end as definition, progress, claim, revision,
-      created_at, updated_at, not_before, flight_xid, flight_pid, flight_backend_start::text,
-      (extract(epoch from created_at) * 1000000)::bigint::text as created_micros, place < candidates as is_followed
-    from page where is_shown or place = last order by place`
+    select j.user_id, j.id, j.status, j.definition, j.progress, j.claim, j.revision, j.created_at, j.updated_at, j.not_before,
+      j.flight_xid, j.flight_pid, j.flight_backend_start::text, l.next_id,
+      (extract(epoch from l.next_at) * 1000000)::bigint::text as next_micros
+    from cartage.look_at_jobs($1, array(
+      select id from (${parts.join(' union all ')}) found ${newestFirst}
+    ), $5, $6, $7, $8, $9, $10) l
+    left join lateral unnest(l.shown) with ordinality s (id, place) on true
+    -- One by one: the planner cannot know that they are few.
+    left join lateral (select * from cartage.jobs where user_id = $1 and id = s.id limit 1) j on true
+    order by s.place`
+}
+
+const newestFirst = 'order by created_at desc, id desc limit $5 + 1'
+
+function partOf({ label, schedule }: JobFilter, status: JobStatus): string {
+  const isByLabel = isFinal(status) && label !== undefined
+  const [table, id] = isByLabel ? ['cartage.job_labels', 'job_id'] : ['cartage.jobs', 'id']
+  const conditions = isByLabel
+    ? `label = $8 and schedule = coalesce($9, '')`
+    : isFinal(status)
+      ? `finished_at is not null and not is_import ${schedule === undefined ? '' : 'and schedule = $9'}`
+      : 'not is_import'
+  return `select ${id} as id, created_at from ${table}
+    where user_id = $1 and status = '${status}' and ${conditions} and created_at >= $4
+      and (created_at, ${id}) < (timestamptz 'epoch' + $2::bigint * interval '1 microsecond', $3::uuid) ${newestFirst}`
 }
 
 /** What a pending job waits for. */

@@ -85,6 +85,9 @@ function recordOf(job: NewJob) {
     id,
     is_import: isImport(job),
     definition,
+    // Columns beside the definition, by which jobs are listed.
+    labels: definition.labels?.length ? definition.labels : undefined,
+    schedule: definition.schedule,
     idempotency_key: idempotencyKey,
     request_hash: requestHash?.toString('hex'),
     not_before: definition.notBefore,

@@ -58,6 +58,48 @@ test('the database of a further host is upgraded from 0.1.0 with the marks in it
   assert.deepEqual(rows, [{ pid: 7, later: 7 }])
 })
 
+test('jobs keep their labels and schedules when their list gets indexes of its own', async (t) => {
+  const client = await newDatabase(t, randomName('ct-labels').replaceAll('-', '_'))
+  const today = await readMigrations(dirname(migrationPath('control', '')))
+  const before = today.filter(({ name }) => name < '0022')
+  await migrate(client, before)
+  await client.query('set session_replication_role = replica')
+  const add = async (status: string, tags: object) => {
+    const { rows } = await client.query(
+      `insert into cartage.jobs (user_id, host_id, id, definition, status, finished_at)
+       values (1, 1, gen_random_uuid(), $1, $2, case when $2 <> 'pending' then now() end) returning id`,
+      [{ form: 'string', items: [{ statement: 'select 1' }], ...tags }, status],
+    )
+    return rows[0].id as string
+  }
+  const done = await add('done', { labels: ['a', 'b'], schedule: 's' })
+  const pending = await add('pending', { labels: ['a'] })
+  const bare = await add('failed', { labels: [] })
+  const plain = await add('done', {})
+  await client.query('set session_replication_role = origin')
+  await migrate(client, today)
+  const { rows: jobs } = await client.query('select id, labels, schedule from cartage.jobs')
+  const tagsOf = (id: string) => {
+    const { labels, schedule } = jobs.find((job) => job.id === id)
+    return [labels?.sort(), schedule]
+  }
+  assert.deepEqual([done, pending, bare, plain].map(tagsOf), [
+    [['a', 'b'], 's'],
+    [['a'], null],
+    [undefined, null],
+    [undefined, null],
+  ])
+  const { rows: labels } = await client.query(
+    'select label, schedule, status, job_id from cartage.job_labels order by label, schedule',
+  )
+  assert.deepEqual(labels, [
+    { label: 'a', schedule: '', status: 'done', job_id: done },
+    { label: 'a', schedule: 's', status: 'done', job_id: done },
+    { label: 'b', schedule: '', status: 'done', job_id: done },
+    { label: 'b', schedule: 's', status: 'done', job_id: done },
+  ])
+})
+
 const unreleased = {
   'that has no checksums': `create table cartage.migrations (name text primary key, applied_at timestamptz default now());
     insert into cartage.migrations (name) values ('0001-accounts'), ('0002-jobs')`,
