@@ -116,6 +116,10 @@ export const errors = {
     raise('account-suspended', 'forbidden', `This account is suspended${reason ? `: ${reason}` : ''}`),
   accountBusy: (name: string) =>
     raise('account-busy', 'conflict', `The account '${name}' is being created or deleted`),
+  planNotFound: (name: string) => raise('plan-not-found', 'not-found', `Plan '${name}' not found`),
+  planTaken: (name: string) => raise('plan-taken', 'conflict', `There is a plan '${name}' already`),
+  planInUse: (name: string, users: readonly string[]) =>
+    raise('plan-in-use', 'conflict', `The plan '${name}' is in use by ${users.join(', ')}`),
   organizationHasMembers: (name: string) =>
     raise(
       'organization-has-members',
@@ -196,11 +200,12 @@ export const errors = {
       'unavailable',
       `PostgreSQL ${major} is too old: Cartage needs version ${oldest} or later`,
     ),
-  connectionsExhausted: (waitedMs: number) =>
+  /** `most`: of the account, if it has them all. */
+  connectionsExhausted: (waitedMs: number, most?: number) =>
     raise(
       'connections-exhausted',
       'unavailable',
-      `No database connection became free within ${waitedMs} ms`,
+      `No database connection became free within ${waitedMs} ms${most === undefined ? '' : `: the account uses all ${most} that it may have`}`,
       {
         retryAfterSeconds: 1,
       },
@@ -488,12 +493,14 @@ export const errors = {
     ),
 
   // tiles
-  tilesBusy: (retryAfterSeconds: number) =>
-    raise('tiles-busy', 'limited', 'You are over the limits: too many tiles are being made at once', {
-      context: 'limit',
-      detail: 'busy',
-      retryAfterSeconds,
-    }),
+  /** `most`: of the account, if they are all being made. */
+  tilesBusy: (retryAfterSeconds: number, most?: number) =>
+    raise(
+      'tiles-busy',
+      'limited',
+      `You are over the limits: too many tiles are being made at once${most === undefined ? '' : ` (${most} for the account)`}`,
+      { context: 'limit', detail: 'busy', retryAfterSeconds },
+    ),
   tileTooLarge: (maxBytes: number) =>
     raise('tile-too-large', 'limited', `The tile is larger than ${maxBytes} bytes`, {
       context: 'limit',

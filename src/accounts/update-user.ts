@@ -7,16 +7,20 @@ import { errors } from '../errors.ts'
 import type { Installation } from '../hosts/installation.ts'
 import { whileAskingHost } from '../postgres/control/while-asking-host.ts'
 import { adminTarget } from '../postgres/session-target.ts'
+import { hasSqlstate, sqlstate } from '../postgres/sqlstate.ts'
 import { inTransaction } from '../postgres/transaction.ts'
+import { type LimitChanges, readLimits } from './limits/check-limits.ts'
+import { limitJobs } from './limits/plan-store.ts'
 import { checkQuota } from './new-account.ts'
-import { checkLimits } from './user-limits.ts'
 import { updateUserRow } from './user-store.ts'
 
 export type UserChanges = Readonly<{
   quotaBytes?: number | undefined
   apiKeyQuota?: number | null | undefined
   isOrgAdmin?: boolean | undefined
-  limits?: Readonly<Record<string, unknown>> | undefined
+  limits?: LimitChanges | undefined
+  /** Null is none. */
+  plan?: string | null | undefined
 }>
 
 /** Changes what the operator may change of a user; a new quota also goes to the tenant database. */
@@ -29,11 +33,13 @@ export async function updateUser(
   const account = await userByName(control, username)
   if (!account) throw errors.accountNotFound('User', username)
   checkChanges(account, changes)
+  const limits = changes.limits && readLimits(changes.limits)
   const change = async (tx: ClientBase) => {
-    const { quotaBytes, apiKeyQuota, limits } = changes
-    const orgRole = newOrgRole(account, changes)
-    const isChanged = await updateUserRow(tx, account.userId, { quotaBytes, apiKeyQuota, limits, orgRole })
+    const { quotaBytes, apiKeyQuota, plan } = changes
+    const columns = { quotaBytes, apiKeyQuota, limits, plan, orgRole: newOrgRole(account, changes) }
+    const isChanged = await updateUserRow(tx, account.userId, columns).catch(explainPlan(plan))
     if (!isChanged) throw errors.accountNotFound('User', username)
+    if (limits !== undefined || plan !== undefined) await limitJobs(tx, { userId: account.userId })
     await recordAudit(tx, {
       actor: operator,
       action: 'user.changed',
@@ -42,7 +48,8 @@ export async function updateUser(
         quota_in_bytes: changes.quotaBytes,
         api_key_quota: changes.apiKeyQuota,
         org_admin: changes.isOrgAdmin,
-        limits: changes.limits,
+        limits,
+        plan,
       },
     })
     await announceChange(tx)
@@ -66,6 +73,13 @@ async function storeQuota(
   )
 }
 
+/** A plan that was deleted a moment ago is unknown too. */
+const explainPlan = (plan: string | null | undefined) => (error: unknown) => {
+  throw hasSqlstate(error, sqlstate.foreignKeyViolation)
+    ? errors.accountInvalid(`There is no plan '${plan}'`)
+    : error
+}
+
 /** The owner of an organization stays its owner. */
 function newOrgRole({ orgRole }: Account, { isOrgAdmin }: UserChanges): Account['orgRole'] | undefined {
   if (isOrgAdmin === undefined || orgRole === 'owner') return undefined
@@ -74,7 +88,6 @@ function newOrgRole({ orgRole }: Account, { isOrgAdmin }: UserChanges): Account[
 
 function checkChanges(account: Account, changes: UserChanges): void {
   checkQuota(changes.quotaBytes)
-  checkLimits(changes.limits)
   const { apiKeyQuota } = changes
   if (
     typeof apiKeyQuota === 'number' &&

@@ -6,6 +6,8 @@ import { deleteDatabaseRow, insertDatabase } from '../hosts/database-store.ts'
 import { hasSqlstate, sqlstate } from '../postgres/sqlstate.ts'
 import { masterRoleName, publicRoleName } from '../postgres/tenant-names.ts'
 import type { Queryable } from '../postgres/transaction.ts'
+import type { LimitChanges } from './limits/check-limits.ts'
+import { mergedLimits } from './limits/plan-store.ts'
 
 export type DraftUser = Readonly<{
   id: number
@@ -83,7 +85,9 @@ export type UserColumns = Readonly<{
   apiKeyQuota?: number | null | undefined
   orgRole?: Account['orgRole'] | undefined
   /** Merged with those that the user has. */
-  limits?: Readonly<Record<string, unknown>> | undefined
+  limits?: LimitChanges | undefined
+  /** Null is none. */
+  plan?: string | null | undefined
 }>
 
 /** Changes only what is given. False: the user is being removed, or gone. */
@@ -93,7 +97,8 @@ export async function updateUserRow(tx: ClientBase, userId: number, changes: Use
        quota_in_bytes = coalesce($2, quota_in_bytes),
        api_key_quota = case when $3 then $4 else api_key_quota end,
        org_role = coalesce($5, org_role),
-       limits = ${mergedLimits},
+       limits = ${mergedLimits('limits', '$6')},
+       plan = case when $7 then $8 else plan end,
        updated_at = now()
      where id = $1 and state = 'active'`,
     [
@@ -103,17 +108,12 @@ export async function updateUserRow(tx: ClientBase, userId: number, changes: Use
       changes.apiKeyQuota ?? null,
       changes.orgRole ?? null,
       changes.limits === undefined ? null : JSON.stringify(changes.limits),
+      changes.plan !== undefined,
+      changes.plan ?? null,
     ],
   )
   return rowCount === 1
 }
-
-/** As JSON Merge Patch: a member that is left out stays, null removes it. So does each group of `rate`. */
-const mergedLimits = `case
-         when $6::jsonb is null then limits
-         when jsonb_typeof($6::jsonb -> 'rate') = 'object' then jsonb_strip_nulls(
-           limits || $6 || jsonb_build_object('rate', coalesce(limits -> 'rate', '{}') || ($6::jsonb -> 'rate')))
-         else jsonb_strip_nulls(limits || $6) end`
 
 /** Deletes the user, its keys, jobs and name, and its database unless it is an organization's. */
 export async function deleteUserRow(tx: ClientBase, account: Account): Promise<void> {

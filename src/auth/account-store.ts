@@ -118,10 +118,12 @@ export const proofOf = (caller: Holder | undefined) => [
 
 /** Selects the columns of an Account; add a where clause on `u`. */
 export const selectAccounts = `
-  select u.*, o.name as organization_name, d.host_id, d.name as database_name
+  select u.*, o.name as organization_name, d.host_id, d.name as database_name,
+    cartage.merged_limits(p.limits, u.limits) as set_limits
   from cartage.users u
   join cartage.databases d on d.id = u.database_id
-  left join cartage.organizations o on o.id = u.organization_id`
+  left join cartage.organizations o on o.id = u.organization_id
+  left join cartage.plans p on p.name = u.plan`
 
 export function readAccount(row: QueryResultRow): Account {
   return {
@@ -138,6 +140,8 @@ export function readAccount(row: QueryResultRow): Account {
     quotaBytes: Number(row.quota_in_bytes),
     apiKeyQuota: row.api_key_quota,
     limits: row.limits,
+    plan: row.plan,
+    setLimits: row.set_limits,
     createdAt: row.created_at,
     suspension: row.suspended_at && { since: row.suspended_at, reason: row.suspended_reason },
   }

@@ -1,4 +1,4 @@
-import type { OrgRole } from '../contract/admin-names.ts'
+import type { OrgRole, SetLimits } from '../contract/admin-names.ts'
 import type { Api } from '../contract/grants.ts'
 import type { KeyType } from '../contract/key-names.ts'
 import type { SessionTarget } from '../postgres/session-target.ts'
@@ -17,7 +17,11 @@ export type Account = Readonly<{
   publicRole: string
   quotaBytes: number
   apiKeyQuota: number | null
-  limits: Readonly<Record<string, unknown>>
+  /** Its own limits. */
+  limits: SetLimits
+  plan: string | null
+  /** Its own limits, and those of its plan: what it has in place of the configured ones. */
+  setLimits: SetLimits
   createdAt: Date
   /** Null unless the operator has suspended the account. */
   suspension: Suspension | null
@@ -65,13 +69,14 @@ export const sessionTargetOf = remembered(({ account, key }: Holder): SessionTar
     role: key.role,
     searchPath: searchPathOf(account),
     account: account.masterRole,
+    limits: account.setLimits,
     isAnonymous: key.type === 'default',
   }
 })
 
 /** Jobs run as the user's master role, whichever key queued them. */
 export function masterTargetOf(
-  account: Pick<Account, 'hostId' | 'database' | 'masterRole' | 'schema'>,
+  account: Pick<Account, 'hostId' | 'database' | 'masterRole' | 'schema' | 'setLimits'>,
 ): SessionTarget {
   return {
     hostId: account.hostId,
@@ -79,6 +84,7 @@ export function masterTargetOf(
     role: account.masterRole,
     searchPath: searchPathOf(account),
     account: account.masterRole,
+    limits: account.setLimits,
   }
 }
 

@@ -1,4 +1,4 @@
-import { auditActions } from '../contract/admin-names.ts'
+import { accountLimitNames, auditActions } from '../contract/admin-names.ts'
 import { type CommandSection, type CommandSpec, outputOptions, yesOption } from './command.ts'
 
 const nameArgument = [{ name: 'NAME', kind: 'text' }] as const
@@ -11,6 +11,27 @@ const passphraseOption = {
     help: 'file with the passphrase; - is stdin',
   },
 } as const
+
+const limitOptions = {
+  limit: {
+    type: 'string',
+    multiple: true,
+    value: 'NAME=N',
+    help: 'a limit: query_timeout_ms=60000, or NAME=default to remove it',
+  },
+  rate: {
+    type: 'string',
+    multiple: true,
+    value: 'GROUP=RATE',
+    help: 'a rate limit: sql=100/60+20, jobs=off, or sql=default to remove it',
+  },
+  schedules: { type: 'string', value: 'N|default', help: 'how many schedules; 100 if nothing says so' },
+} as const
+const limitDetails = [
+  `Limits: ${accountLimitNames.slice(0, 4).join(', ')},`,
+  `${accountLimitNames.slice(4).join(', ')}.`,
+  'A limit of the user beats that of its plan, which beats the configured one.',
+]
 
 /**
  * The commands of the operator, without their code: the help and the completion of users have them too, and the bundle
@@ -73,17 +94,8 @@ export const serviceCommands = {
     options: {
       quota: quotaOption,
       keys: { type: 'string', value: 'N|default', help: 'how many keys the user may have; 0 is unlimited' },
-      rate: {
-        type: 'string',
-        multiple: true,
-        value: 'GROUP=RATE',
-        help: 'a rate limit: sql=100/60+20, jobs=off, or sql=default for the configured one',
-      },
-      schedules: {
-        type: 'string',
-        value: 'N|default',
-        help: 'how many schedules the user may have; default: 100',
-      },
+      plan: { type: 'string', value: 'NAME|none', help: 'the plan that has its other limits' },
+      ...limitOptions,
       admin: {
         type: 'string',
         value: 'on|off',
@@ -91,12 +103,28 @@ export const serviceCommands = {
         help: 'whether the member is an admin of its organization',
       },
     },
+    details: limitDetails,
   },
   'user delete': {
     summary: 'delete a user and all its data',
     arguments: nameArgument,
     options: yesOption,
   },
+  'plan create': {
+    summary: 'create a plan: a named set of limits',
+    arguments: nameArgument,
+    options: limitOptions,
+    details: limitDetails,
+  },
+  'plan set': {
+    summary: 'change the limits of a plan, and so of all its users',
+    arguments: nameArgument,
+    options: limitOptions,
+    details: limitDetails,
+  },
+  'plan list': { summary: 'list the plans' },
+  'plan show': { summary: 'show the limits of a plan', arguments: nameArgument },
+  'plan delete': { summary: 'delete a plan that no user has', arguments: nameArgument },
   'org create': {
     summary: "create an organization and its owner; prints the owner's key",
     arguments: nameArgument,

@@ -4,15 +4,18 @@ import type {
   AuditFilter,
   CheckDocument,
   HostDocument,
+  LimitChanges,
   NewOrganization,
   NewUser,
   OrganizationDocument,
+  PlanDocument,
   UserChanges,
   UserDocument,
   UserKeyList,
 } from '../contract/documents.ts'
 import type { KeyListing } from './api/keys-api.ts'
 import { connect } from './http/connect.ts'
+import type { Connection } from './http/send.ts'
 import { sendForJson } from './http/send-checked.ts'
 import type { Transport } from './http/transport.ts'
 
@@ -49,6 +52,7 @@ export function adminClient({ baseUrl, token, retries }: AdminOptions, transport
       regenerateKey: (username: string, json: Readonly<{ all_keys?: boolean }> = {}) =>
         sendForJson<RegeneratedKeys>(connection, 'regenerateMasterKey', { ...user(username), json }),
     },
+    plans: plansOf(connection),
     organizations: {
       create: (json: NewOrganization) =>
         sendForJson<CreatedOrganization>(connection, 'createOrganization', { json }),
@@ -71,6 +75,23 @@ export function adminClient({ baseUrl, token, retries }: AdminOptions, transport
     activity: (query: Readonly<{ limit?: number }> = {}) =>
       sendForJson<ActivityDocument>(connection, 'readActivity', { query }),
     close: transport.close,
+  }
+}
+
+/** Named sets of limits that users refer to. */
+function plansOf(connection: Connection) {
+  const plan = (name: string) => ({ parameters: { plan: name } })
+  return {
+    create: (json: Readonly<{ name: string; limits?: LimitChanges }>) =>
+      sendForJson<PlanDocument>(connection, 'createPlan', { json }),
+    list: async () =>
+      (await sendForJson<{ readonly plans: readonly PlanDocument[] }>(connection, 'listPlans')).plans,
+    read: (name: string) => sendForJson<PlanDocument>(connection, 'readPlan', plan(name)),
+    /** What is left out stays; null removes a limit. */
+    change: (name: string, limits: LimitChanges) =>
+      sendForJson<PlanDocument>(connection, 'changePlan', { ...plan(name), json: { limits } }),
+    /** Refused while a user has it. */
+    delete: (name: string) => sendForJson<Deleted<'name'>>(connection, 'deletePlan', plan(name)),
   }
 }
 

@@ -184,6 +184,12 @@ export function parseRate(text: unknown): Rate | null | undefined {
   return count && seconds && burst ? { count, seconds, burst } : undefined
 }
 
+export function rateText(rate: Rate | null): string {
+  if (!rate) return 'off'
+  const { count, seconds, burst } = rate
+  return `${count}/${seconds}${burst === count ? '' : `+${burst}`}`
+}
+
 export function rate(name: string, meaning: string, fallback = 'off'): Variable<Rate | null> {
   const read = (value: string) => {
     const found = parseRate(value)

@@ -1,3 +1,5 @@
+import { maxSchedules } from './limits.ts'
+
 /** Names that the admin API takes and gives. */
 
 /** What is recorded. */
@@ -7,6 +9,9 @@ export const auditActions = [
   'user.suspended',
   'user.resumed',
   'user.deleted',
+  'plan.created',
+  'plan.changed',
+  'plan.deleted',
   'organization.created',
   'organization.deleted',
   'key.created',
@@ -38,6 +43,28 @@ export const endpointGroups = [
   'dataview',
 ] as const
 export type EndpointGroup = (typeof endpointGroups)[number]
+
+/** Limits that an account, or the plan of an account, has in place of the configured ones: whole numbers within these. */
+const time = { least: 1, most: 2_000_000_000 } as const
+const number = { least: 1, most: 1_000_000 } as const
+export const accountLimits = {
+  query_timeout_ms: time,
+  job_timeout_ms: time,
+  copy_timeout_ms: time,
+  jobs_at_once: number,
+  jobs_queued: number,
+  connections: number,
+  imports_at_once: number,
+  tiles_at_once: number,
+  schedules: { least: 0, most: maxSchedules },
+} as const
+export type AccountLimit = keyof typeof accountLimits
+export const accountLimitNames = Object.keys(accountLimits) as readonly AccountLimit[]
+
+/** As the operator has set them. */
+export type SetLimits = Readonly<
+  Partial<Record<AccountLimit, number>> & { rates?: Readonly<Partial<Record<EndpointGroup, string>>> }
+>
 
 export const orgRoles = ['owner', 'admin', 'member'] as const
 export type OrgRole = (typeof orgRoles)[number]

@@ -1,4 +1,4 @@
-import type { AuditAction, OrgRole } from './admin-names.ts'
+import type { AccountLimit, AuditAction, EndpointGroup, OrgRole, SetLimits } from './admin-names.ts'
 import type { SqlFormat } from './formats.ts'
 import type { Api, DataService, SchemaPermission, TablePermission } from './grants.ts'
 import type { CheckStatus, HostVerdict, ReadinessStatus, ReplicationRole } from './health-names.ts'
@@ -612,7 +612,11 @@ export type UserDocument = Readonly<{
   org_role: OrgRole | null
   quota_in_bytes: number
   api_key_quota: number | null
-  limits: Readonly<Record<string, unknown>>
+  /** Its own. */
+  limits: SetLimits
+  plan: string | null
+  /** Its own, else those of its plan, else the configured ones. */
+  effective_limits: EffectiveLimits
   schema: string
   created_at: string
   /** Null unless the user is suspended. */
@@ -630,8 +634,27 @@ export type UserChanges = Readonly<{
   quota_in_bytes?: number
   api_key_quota?: number | null
   org_admin?: boolean
-  /** What is left out stays; null removes a limit. */
-  limits?: Readonly<{ rate?: Readonly<Record<string, string | null>> | null; schedules?: number | null }>
+  limits?: LimitChanges
+  /** Null: none. */
+  plan?: string | null
+}>
+/** What is left out stays; null removes a limit. */
+export type LimitChanges = Readonly<
+  Partial<Record<AccountLimit, number | null>> & {
+    rates?: Readonly<Partial<Record<EndpointGroup, string | null>>> | null
+  }
+>
+export type EffectiveLimits = Readonly<
+  Record<AccountLimit, number> & { rates: Readonly<Record<EndpointGroup, string>> }
+>
+/** A named set of limits. */
+export type PlanDocument = Readonly<{
+  name: string
+  limits: SetLimits
+  /** How many refer to it. */
+  users: number
+  created_at: string
+  updated_at: string
 }>
 export type OrganizationDocument = Readonly<{
   name: string

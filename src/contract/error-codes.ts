@@ -28,6 +28,9 @@ export const errorCodes = [
   'account-invalid',
   'account-suspended',
   'account-busy',
+  'plan-not-found',
+  'plan-taken',
+  'plan-in-use',
   'organization-has-members',
   'owner-cannot-leave',
   // keys

@@ -34,6 +34,10 @@ export const maxIdempotencyKeyLength = 255
 /** Why an account is suspended, in characters. */
 export const maxReasonLength = 500
 
+/** Of plans. */
+export const planNameRule =
+  '1 to 63 lower-case letters, digits, hyphens or underscores, and begins with a letter or digit'
+
 /** Of users and organizations. */
 export const accountNameRule = '1 to 63 lower-case letters, digits or hyphens'
 

@@ -5,9 +5,8 @@ import type { Databases } from '../postgres/databases.ts'
 import type { AbortLike } from '../postgres/pools/interruption.ts'
 import { Slots } from '../postgres/pools/slots.ts'
 import type { CopyStatement } from '../sql/copy-statement.ts'
-import { copyLimits } from '../statements/configured-limits.ts'
 import type { StatementOptions } from '../statements/run-as.ts'
-import type { TimeLimit } from '../statements/time-limits.ts'
+import { copyLimits, type LimitsOf } from '../statements/statement-limits.ts'
 import { QuotaLedger } from './quota-ledger.ts'
 
 /** What all copies of a process share. */
@@ -16,8 +15,7 @@ export type Copies = Readonly<{
   slots: Slots
   waitMs: number
   quotas: QuotaLedger
-  limit: TimeLimit
-  anonymousLimit: TimeLimit
+  limitsOf: LimitsOf
   maxBytes: number
 }>
 
@@ -32,15 +30,15 @@ export function openCopies(config: Config, databases: Databases): Copies {
     }),
     waitMs: config.copyWaitMs,
     quotas: new QuotaLedger(),
-    ...copyLimits(config),
+    limitsOf: copyLimits(config),
     maxBytes: config.copyMaxBytes,
   }
 }
 
 /** The options of a copy for this caller. */
 export function copyOptions(
-  { slots, waitMs, limit, anonymousLimit }: Copies,
-  { key }: Principal,
+  { slots, waitMs, limitsOf }: Copies,
+  principal: Principal,
   { text }: Pick<CopyStatement, 'text'>,
   gone: AbortLike,
 ): StatementOptions {
@@ -48,7 +46,7 @@ export function copyOptions(
   return {
     kind: 'copy',
     text,
-    limits: { whole: key.type === 'default' ? anonymousLimit : limit },
+    limits: limitsOf(principal),
     slots: { slots, waitMs, late },
     gone,
   }

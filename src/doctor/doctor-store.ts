@@ -26,3 +26,29 @@ export async function readUnfinishedNames(control: Queryable): Promise<readonly 
   )
   return rows.map(({ name }) => name)
 }
+
+export type TenantPlace = Readonly<{ hostId: number; database: string }>
+
+/** Databases with a user that has a quota. */
+export async function quotaDatabases(control: Queryable): Promise<readonly TenantPlace[]> {
+  const { rows } = await control.query<TenantPlace>(
+    `select distinct d.host_id as "hostId", d.name as database
+     from cartage.users u join cartage.databases d on d.id = u.database_id
+     where u.state = 'active' and u.quota_in_bytes > 0`,
+  )
+  return rows
+}
+
+/** Users with as many jobs queued as they may have. */
+export async function fullQueues(
+  control: Queryable,
+  configured: number,
+): Promise<readonly Readonly<{ username: string; jobs: number; most: number }>[]> {
+  const { rows } = await control.query<{ username: string; jobs: number; most: number }>(
+    `select u.username, q.pending + q.delayed as jobs, coalesce(q.most_pending, $1) as most
+     from cartage.job_queues q join cartage.users u on u.id = q.user_id
+     where not q.is_import and q.pending + q.delayed >= coalesce(q.most_pending, $1) order by u.username`,
+    [configured],
+  )
+  return rows
+}

@@ -10,6 +10,7 @@ import type { Secrets } from '../secrets.ts'
 import type { Check } from './check.ts'
 import { checkDisks } from './check-disk.ts'
 import { checkHosts } from './check-hosts.ts'
+import { checkLimits } from './check-limits.ts'
 import { checkOrphans } from './check-orphans.ts'
 import { readUnfinishedNames } from './doctor-store.ts'
 
@@ -26,6 +27,7 @@ export async function doctor(installation: Installation, config: Config): Promis
     checkHosts(installation, config, Math.max(processes, 1)),
     checkOrphans(installation),
     checkImports(config),
+    checkLimits(installation, config),
   ])
   return [checkNode(), checkProcesses(processes), ...groups.flat()]
 }

@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto'
 import type { ClientBase } from 'pg'
 import type { Account } from '../auth/account.ts'
+import { limitOf } from '../config/account-limits.ts'
 import type { Config } from '../config/config.ts'
 import { errors } from '../errors.ts'
 import type { JobDefinition } from '../jobs/job.ts'
@@ -39,8 +40,8 @@ export async function submitImport(context: Context, wanted: NewImport): Promise
     await lockQueue(tx, account)
     const earlier = await findEarlier(tx, wanted)
     if (earlier !== undefined) return { id: earlier, isReplay: true }
-    if ((await countUnfinished(tx, account)) >= config.importSlots)
-      throw errors.importSlotsUsed(config.importSlots)
+    const slots = slotsOf(config, account)
+    if ((await countUnfinished(tx, account)) >= slots) throw errors.importSlotsUsed(slots)
     const { id = randomUUID(), keyId, source, options, idempotencyKey = null } = wanted
     const requestHash = idempotencyKey === null ? null : hashOf(wanted)
     const { queued } = await enqueueJobs(tx, config, [
@@ -52,6 +53,10 @@ export async function submitImport(context: Context, wanted: NewImport): Promise
     return { id, isReplay: false }
   })
 }
+
+/** Never fewer than may run at once. */
+const slotsOf = (config: Config, { setLimits }: Account) =>
+  Math.max(config.importSlots, limitOf(config, setLimits, 'imports_at_once').value)
 
 const definition: JobDefinition = { form: 'string', items: [{ statement: '' }], isImport: true }
 

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
 import { masterTargetOf } from '../auth/account.ts'
+import type { SetLimits } from '../contract/admin-names.ts'
 import type { SessionTarget } from '../postgres/session-target.ts'
 import { type JobRow, readStoredJob, type StoredJob } from './job-store.ts'
 
@@ -30,6 +31,8 @@ export type ClaimedJob = StoredJob &
     claim: string
     /** Where to log in, and as which role. */
     target: SessionTarget
+    /** What its account has in place of the configured limits. */
+    limits: SetLimits
     /** How often its step lost its connection, and how often its worker or the whole server was lost. */
     losses: number
     restarts: number
@@ -48,6 +51,7 @@ type ClaimedRow = JobRow &
     schema_name: string
     host_id: number
     database_name: string
+    limits: SetLimits
   }>
 
 /** Claims as the queue's functions return them. Empty without a request. */
@@ -67,7 +71,8 @@ function readClaimedJob(row: ClaimedRow): ClaimedJob {
   const { host_id: hostId, database_name: database, schema_name: schema, master_role: masterRole } = row
   return {
     ...readStoredJob(row),
-    target: masterTargetOf({ hostId, database, schema, masterRole }),
+    target: masterTargetOf({ hostId, database, schema, masterRole, setLimits: row.limits }),
+    limits: row.limits,
     claim: row.claim,
     losses: row.flight_losses,
     restarts: row.flight_restarts,

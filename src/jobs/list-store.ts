@@ -137,6 +137,7 @@ export async function queuePlaceOf(
   const { rows } = await control.query<{
     pending_ahead: number
     running: number
+    most_running: number | null
     on_host: number
     is_delayed: boolean
   }>({
@@ -145,7 +146,7 @@ export async function queuePlaceOf(
         (select count(*)::integer from cartage.jobs o
           where o.user_id = j.user_id and o.status = 'pending' and o.not_before is null and not o.is_import
             and (j.not_before is not null or o.position < j.position)) as pending_ahead,
-        q.running, j.not_before is not null as is_delayed,
+        q.running, q.most_running, j.not_before is not null as is_delayed,
         (select count(*)::integer from cartage.jobs r where r.status = 'running' and not r.is_import and r.host_id = j.host_id) as on_host
       from cartage.jobs j join cartage.job_queues q on q.user_id = j.user_id and not q.is_import
       where j.user_id = $1 and j.id = $2 and j.status = 'pending'`,
@@ -153,6 +154,7 @@ export async function queuePlaceOf(
   })
   const [found] = rows
   if (!found) return undefined
-  const isNext = !found.is_delayed && found.pending_ahead + found.running < jobsPerUser
+  const isNext =
+    !found.is_delayed && found.pending_ahead + found.running < (found.most_running ?? jobsPerUser)
   return { ahead: found.pending_ahead + found.running, isHostBusy: isNext && found.on_host >= jobsPerHost }
 }

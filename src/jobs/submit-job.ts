@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto'
 import type { ClientBase } from 'pg'
 import type { Account } from '../auth/account.ts'
+import { limitOf } from '../config/account-limits.ts'
 import type { Config } from '../config/config.ts'
 import { maxJobCharacters } from '../contract/limits.ts'
 import { errors } from '../errors.ts'
@@ -57,8 +58,8 @@ const noNotices: Notices = { wanted: [], write: async () => undefined }
 /** Written alone: jobs that share a commit are one message. */
 const isLong = (definition: JobDefinition) => JSON.stringify(definition).length > maxJobCharacters
 
-function created({ jobQueueLimit }: Config, { id, account, definition }: NewJob, at: Date | null): Job {
-  if (!at) throw errors.jobQueueFull(jobQueueLimit)
+function created(config: Config, { id, account, definition }: NewJob, at: Date | null): Job {
+  if (!at) throw errors.jobQueueFull(limitOf(config, account.setLimits, 'jobs_queued').value)
   return createJob(definition, id, account.username, at)
 }
 

@@ -18,6 +18,8 @@ export const advisoryLocks = {
   worker: 7238011,
   /** With the id of a user: held while a template of maps is added, so that their number is known. */
   mapTemplates: 7238021,
+  /** One change of limits at a time. Taken in `cartage.limit_jobs`. */
+  limits: 7238022,
   /** With the hash of a database's name: one login repair at a time. */
   login: 7238020,
 } as const

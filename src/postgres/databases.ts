@@ -1,4 +1,6 @@
+import { limitOf } from '../config/account-limits.ts'
 import type { Config } from '../config/config.ts'
+import type { SetLimits } from '../contract/admin-names.ts'
 import type { Log } from '../log/log.ts'
 import type { Secrets } from '../secrets.ts'
 import { ControlPool, controlConnections } from './control/control-pool.ts'
@@ -93,6 +95,7 @@ function openTenantPools(
     maxPerRole: config.connectionsPerRole,
     maxPerAccount: config.connectionsPerAccount,
     maxAnonymousPerAccount: config.anonymousConnections,
+    own: (limits) => ({ most: limits.connections, statementTimeoutMs: statementTimeout(config, limits) }),
     settings: statementSettings(config),
   })
   const copy = new RolePools({
@@ -101,14 +104,15 @@ function openTenantPools(
     openSocket: () => new RecyclingSocket(),
     maxPerHost: config.copiesPerProcess,
     maxPerRole: config.copiesPerUser,
+    own: (limits) => ({ statementTimeoutMs: limits.copy_timeout_ms }),
     settings: { statement_timeout: config.copyTimeoutMs, ...serverKeepAlive(config.copyIdleMs + unreadMs) },
   })
   const job = new RolePools({
     ...common,
     name: 'job',
     maxPerHost: jobConnections(config),
-    // Running jobs and imports, and more whose backends have not ended.
-    maxPerRole: 4 * config.jobsPerUser + config.importsPerUser,
+    maxPerRole: jobsAndImports(config, {}),
+    own: (limits) => ({ most: ownsJobs(limits) ? jobsAndImports(config, limits) : undefined }),
     settings: { statement_timeout: config.jobTimeoutMs, ...serverKeepAlive(unreadMs) },
   })
   // Its connections are never reused. A backend ends by itself too, should this process fail to end it.
@@ -119,6 +123,7 @@ function openTenantPools(
     maxPerHost: config.sessionConnectionsPerHost,
     maxPerRole: config.sessionsPerKey,
     maxPerAccount: config.sessionsPerAccount,
+    own: (limits) => ({ statementTimeoutMs: statementTimeout(config, limits) }),
     settings: {
       ...statementSettings(config),
       idle_in_transaction_session_timeout: Math.min(2 * config.sessionTransactionIdleMs, 2 ** 31 - 1),
@@ -137,6 +142,7 @@ function tileOptions(config: Config, reads: Buffer) {
     maxPerRole: perAccount,
     maxPerAccount: perAccount,
     maxAnonymousPerAccount: perAccount,
+    own: ({ tiles_at_once: own }: SetLimits) => ({ most: own && own + tileLookUps }),
     answerMs: config.tileTimeoutMs + unreadMs,
     settings: {
       statement_timeout: config.tileTimeoutMs,
@@ -149,10 +155,23 @@ function tileOptions(config: Config, reads: Buffer) {
 }
 
 /** The time of the client counts here too, so this is only the limit of the whole statement. */
-const statementSettings = ({ queryTimeoutMs, copyTimeoutMs, copyIdleMs }: Config) => ({
-  statement_timeout: Math.max(queryTimeoutMs, copyTimeoutMs),
-  ...serverKeepAlive(copyIdleMs + unreadMs),
+const statementSettings = (config: Config) => ({
+  statement_timeout: statementTimeout(config, {}),
+  ...serverKeepAlive(config.copyIdleMs + unreadMs),
 })
+
+const statementTimeout = (config: Config, limits: SetLimits) =>
+  Math.max(
+    limitOf(config, limits, 'query_timeout_ms').value,
+    limitOf(config, limits, 'copy_timeout_ms').value,
+  )
+
+const ownsJobs = ({ jobs_at_once, imports_at_once }: SetLimits) =>
+  jobs_at_once !== undefined || imports_at_once !== undefined
+
+/** Running ones, and more whose backends have not ended. */
+const jobsAndImports = (config: Config, limits: SetLimits) =>
+  4 * limitOf(config, limits, 'jobs_at_once').value + limitOf(config, limits, 'imports_at_once').value
 
 /** The pools of callers: everything that a tenant's role does here. */
 export const tenantPools = ({ query, copy, job, session, tile }: Databases) => [

@@ -1,3 +1,4 @@
+import type { SetLimits } from '../contract/admin-names.ts'
 import type { Hosts } from './hosts.ts'
 
 /** Where to log in, and as which role. */
@@ -8,6 +9,8 @@ export type SessionTarget = Readonly<{
   searchPath: string
   /** The account whose connection limit it counts against; none for the administrator. */
   account?: string
+  /** What the account has in place of the configured limits. */
+  limits?: SetLimits
   /** The caller has no key. */
   isAnonymous?: boolean
 }>

@@ -3,8 +3,8 @@ import type { Config } from '../config/config.ts'
 import type { Log } from '../log/log.ts'
 import type { Databases } from '../postgres/databases.ts'
 import type { AbortLike } from '../postgres/pools/interruption.ts'
-import { queryLimits } from '../statements/configured-limits.ts'
 import { runAs } from '../statements/run-as.ts'
+import { type LimitsOf, queryLimits } from '../statements/statement-limits.ts'
 import type { TimeLimits } from '../statements/time-limits.ts'
 import { GeometryTypes } from './arrow/geometry-types.ts'
 import { encodeText } from './encode-text.ts'
@@ -31,8 +31,7 @@ export type Queries = Readonly<{
   geometryTypes: GeometryTypes
   parameterTypes: ParameterTypes
   pastTriggers: PastTriggers
-  limits: Required<TimeLimits>
-  anonymousLimits: Required<TimeLimits>
+  limitsOf: LimitsOf<Required<TimeLimits>>
   maxRowBytes: number
 }>
 
@@ -44,7 +43,7 @@ export function openQueries(config: Config, databases: Databases, log: Log): Que
     parameterTypes: new ParameterTypes(),
     pastTriggers: new PastTriggers(databases, log),
   }
-  return { databases, ...shared, ...queryLimits(config), maxRowBytes: config.queryMaxRowBytes }
+  return { databases, ...shared, limitsOf: queryLimits(config), maxRowBytes: config.queryMaxRowBytes }
 }
 
 /** The receiver of the rows. */
@@ -89,7 +88,7 @@ async function answerOnce(
   const encoded = typeof text === 'string' ? text : await text
   const { skippedFields, params } = query
   const checkMade = principal.key.type === 'default' ? undefined : () => pastTriggers.check(principal)
-  const limits = limitsOf(queries, principal)
+  const limits = queries.limitsOf(principal)
   const makeFormat =
     ownFormat ??
     (query.format === 'arrow' || query.format === 'parquet'
@@ -115,18 +114,14 @@ async function answerOnce(
   })
 }
 
-/** Of statements of this caller. */
-export const limitsOf = ({ limits, anonymousLimits }: Queries, { key }: Principal) =>
-  key.type === 'default' ? anonymousLimits : limits
-
 /** Looks types of parameters up, on a connection of its own. */
 export async function learnTypes(
-  { databases, parameterTypes, limits }: Queries,
+  { databases, parameterTypes, limitsOf }: Queries,
   principal: Principal,
   oids: readonly number[],
   gone: AbortLike,
 ): Promise<void> {
-  await runAs(databases, principal, { kind: 'query', limits, gone }, (run) =>
+  await runAs(databases, principal, { kind: 'query', limits: limitsOf(principal), gone }, (run) =>
     run.watch((session) => parameterTypes.learn(session, oids)),
   )
 }
@@ -139,7 +134,7 @@ async function arrowFormat(
   gone: AbortLike,
 ): Promise<() => RowFormat> {
   const { databases, geometryTypes } = queries
-  const options = { limits: limitsOf(queries, principal), gone }
+  const options = { limits: queries.limitsOf(principal), gone }
   const [{ ArrowFormat }, oids] = await Promise.all([
     import('./arrow/arrow-format.ts'),
     geometryTypes.find(databases, principal, options),

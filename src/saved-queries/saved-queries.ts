@@ -3,7 +3,7 @@ import type { Account, Principal } from '../auth/account.ts'
 import { isQueryName, maxSavedQueries, queryNameRule } from '../contract/saved-queries.ts'
 import { AppError, errors } from '../errors.ts'
 import type { AbortLike } from '../postgres/pools/interruption.ts'
-import { answerQuery, limitsOf, type Queries } from '../query/answer-query.ts'
+import { answerQuery, type Queries } from '../query/answer-query.ts'
 import type { Query } from '../query/query.ts'
 import { namesInQuery, type QueryNames } from '../sql/query-names.ts'
 import { runAs } from '../statements/run-as.ts'
@@ -101,7 +101,7 @@ export class SavedQueries {
     const { names } = this.#prepare(saved)
     if (!names || hasMovingTime(saved.params, query.params ?? [])) return undefined
     const key = `${principal.account.userId} ${principal.key.role} ${saved.revision}`
-    const options = { kind: 'query', limits: limitsOf(this.#queries, principal), gone } as const
+    const options = { kind: 'query', limits: this.#queries.limitsOf(principal), gone } as const
     const { version } = await runAs(this.#queries.databases, principal, options, (run) =>
       run.watch((session) => lookUpVersion(session, names, this.#versions.get(key) ?? null)),
     )

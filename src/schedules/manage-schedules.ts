@@ -1,7 +1,7 @@
 import type { ClientBase } from 'pg'
 import type { Account } from '../auth/account.ts'
+import { limitOf } from '../config/account-limits.ts'
 import type { Config } from '../config/config.ts'
-import { defaultSchedules } from '../contract/limits.ts'
 import { errors } from '../errors.ts'
 import type { Databases } from '../postgres/databases.ts'
 import { inTransaction } from '../postgres/transaction.ts'
@@ -9,10 +9,6 @@ import { dueAfter } from './due-times.ts'
 import { runLocked } from './run-schedules.ts'
 import type { Schedule, ScheduleDefinition } from './schedule.ts'
 import { findSchedule, lockSchedule, measureSchedules, putSchedule, readDueFrom } from './schedule-store.ts'
-
-/** The account's own limit, or the usual one. */
-export const mostSchedules = ({ limits }: Account) =>
-  typeof limits.schedules === 'number' ? limits.schedules : defaultSchedules
 
 /** Of the definitions of all schedules of an account: a list has them all. */
 const mostBytes = 4 * 1024 ** 2
@@ -35,7 +31,7 @@ export async function saveSchedule(
     const { count, otherBytes } = await measureSchedules(tx, account, schedule.name)
     const isMade = !(await runWhatIsDue(tx, config, account, schedule.name))
     if (!isMade && isNew) throw errors.scheduleTaken(schedule.name)
-    const most = mostSchedules(account)
+    const { value: most } = limitOf(config, account.setLimits, 'schedules')
     if (isMade && count >= most) throw errors.tooManySchedules(most)
     if (otherBytes + Buffer.byteLength(JSON.stringify(schedule.job)) > mostBytes)
       throw errors.scheduleInvalid('The queries of all schedules of an account have at most 4 MB together')

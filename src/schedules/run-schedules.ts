@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { ClientBase } from 'pg'
 import type { Account } from '../auth/account.ts'
+import { limitOf } from '../config/account-limits.ts'
 import type { Config } from '../config/config.ts'
 import { errors } from '../errors.ts'
 import type { JobDefinition } from '../jobs/job.ts'
@@ -72,7 +73,7 @@ export async function runScheduleNow(
     if (found.isJobOpen && found.schedule.overlap === 'skip') throw errors.scheduleRunning(name)
     const dueAt = await readManualTime(tx, found)
     const [run] = await makeJobs(tx, config, found, [{ dueAt, skipped: null }])
-    if (!run?.jobId) throw errors.jobQueueFull(config.jobQueueLimit)
+    if (!run?.jobId) throw errors.jobQueueFull(limitOf(config, account.setLimits, 'jobs_queued').value)
     await insertRuns(tx, found, [{ ...run, isManual: true }])
     return run.jobId
   })

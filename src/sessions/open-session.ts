@@ -10,7 +10,7 @@ import {
 import { AppError, errors } from '../errors.ts'
 import type { Databases } from '../postgres/databases.ts'
 import type { WireError } from '../postgres/wire/wire-error.ts'
-import { limitsOf, type Queries } from '../query/answer-query.ts'
+import type { Queries } from '../query/answer-query.ts'
 import { fieldMember } from '../query/rows/json-format.ts'
 import type { Summary } from '../query/rows/row-format.ts'
 import { KeptSession } from '../statements/kept-session.ts'
@@ -87,7 +87,7 @@ export class OpenSession {
     const { databases, queries, maxMs } = context
     this.#kept = new KeptSession({
       databases,
-      limits: limitsOf(queries, principal),
+      limitsOf: queries.limitsOf,
       onLost: () => this.#onLost(),
     })
     this.#longest = setTimeout(() => this.lose('too-long'), maxMs)
@@ -240,7 +240,7 @@ export class OpenSession {
   /** Without a key, a transaction may last no longer than a text on the SQL endpoint: others may wait for its locks. */
   #limitTransaction(isOpen: boolean): void {
     if (isOpen) {
-      const { silence } = this.#context.queries.limits
+      const { silence } = this.#context.queries.limitsOf(this.#principal)
       this.#transaction ??= setTimeout(() => this.lose('long-transaction'), silence.ms)
       return
     }

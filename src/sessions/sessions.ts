@@ -42,10 +42,10 @@ export class Sessions {
     metrics.watchSessions(() => this.#stats())
   }
 
-  get limits(): SessionLimits {
+  limitsOf(principal: Principal): SessionLimits {
     const { idleMs, transactionIdleMs, maxMs, queries } = this.#context
     return {
-      statement_ms: queries.limits.silence.ms,
+      statement_ms: queries.limitsOf(principal).silence.ms,
       idle_ms: idleMs,
       transaction_idle_ms: transactionIdleMs,
       session_ms: maxMs,

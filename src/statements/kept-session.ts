@@ -5,12 +5,12 @@ import type { AbortLike } from '../postgres/pools/interruption.ts'
 import type { Session } from '../postgres/session.ts'
 import { explainRevocation, lendSession } from './lend-session.ts'
 import { requireListed } from './require-listed.ts'
+import type { LimitsOf } from './statement-limits.ts'
 import { StatementRun } from './statement-run.ts'
-import type { TimeLimits } from './time-limits.ts'
 
 export type KeptSessionOptions = Readonly<{
   databases: Databases
-  limits: TimeLimits
+  limitsOf: LimitsOf
   /** Called once when the connection is lost, or was ended by somebody else. Not after `end`. */
   onLost: () => void
 }>
@@ -55,7 +55,8 @@ export class KeptSession {
     const idle = new Promise<void>((resolve) => {
       this.#onCut = resolve
     })
-    const { databases, limits } = this.#options
+    const { databases, limitsOf } = this.#options
+    const limits = limitsOf(principal)
     const keep = () => this.#onCut?.()
     const run = new StatementRun({ databases, session, limits, gone, keep })
     try {

@@ -24,7 +24,13 @@ export type StatementOptions = Readonly<{
   gone: AbortLike
 }>
 
-export type SlotsToWaitFor = Readonly<{ slots: Slots; waitMs: number; late: () => AppError }>
+export type SlotsToWaitFor = Readonly<{
+  slots: Slots
+  /** Of the account, if it has a limit of its own. */
+  most?: number | undefined
+  waitMs: number
+  late: () => AppError
+}>
 
 /**
  * Runs a caller's statement: the only way from a request to a tenant's database. Waits for a connection of the caller's
@@ -80,7 +86,8 @@ async function acquire(
   const pools = databases[kind]
   if (limit === undefined) return pools.acquire(target, gone)
   throwIfAborted(gone)
-  const leave = await limit.slots.take(target, limit.waitMs, limit.late, gone)
+  const holder = limit.most === undefined ? target : { ...target, most: limit.most }
+  const leave = await limit.slots.take(holder, limit.waitMs, limit.late, gone)
   return pools.acquire(target, gone, leave).catch((error: unknown) => {
     leave()
     throw error

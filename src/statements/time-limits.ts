@@ -1,7 +1,7 @@
 import { type AppError, errors } from '../errors.ts'
 
-/** A time limit, and the variable that sets it. */
-export type TimeLimit = Readonly<{ ms: number; variable: string }>
+/** A time limit, and what sets it: a variable, or the limits of the account. */
+export type TimeLimit = Readonly<{ ms: number; source: string }>
 
 export type TimeLimits = Readonly<{
   /** From the start to the end, whether PostgreSQL or the client is slow. */
@@ -10,11 +10,11 @@ export type TimeLimits = Readonly<{
   silence?: TimeLimit
 }>
 
-export const wholeTimeout = ({ ms, variable }: TimeLimit): AppError =>
-  errors.statementTimeout(`${inWords(ms)} for the whole statement (${variable})`)
+export const wholeTimeout = ({ ms, source }: TimeLimit): AppError =>
+  errors.statementTimeout(`${inWords(ms)} for the whole statement (${source})`)
 
-export const silenceTimeout = ({ ms, variable }: TimeLimit): AppError =>
-  errors.statementTimeout(`${inWords(ms)} without a row (${variable})`)
+export const silenceTimeout = ({ ms, source }: TimeLimit): AppError =>
+  errors.statementTimeout(`${inWords(ms)} without a row (${source})`)
 
 function inWords(ms: number): string {
   const [unit, length] = units.find(([, unitMs]) => ms % unitMs === 0)!

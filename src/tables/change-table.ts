@@ -7,6 +7,7 @@ import { hasSqlstate, sqlstate } from '../postgres/sqlstate.ts'
 import { sqlError } from '../postgres/wire/wire-error.ts'
 import { askCatalogAs } from '../statements/ask-catalog.ts'
 import { runAs } from '../statements/run-as.ts'
+import { catalogLimits } from '../statements/statement-limits.ts'
 import { retry } from '../waiting/retry.ts'
 import type { Tables } from './list-tables.ts'
 import { shareStatement, unshareStatement } from './share-table.ts'
@@ -53,13 +54,14 @@ const dropped: Readonly<Record<string, string>> = {
 
 /** `text`: the statement, for the kind of relation that the table is. */
 async function runAsOwner(
-  { databases, limits }: Tables,
+  { databases, config }: Tables,
   principal: Principal,
   table: string,
   text: string | ((kind: string) => string),
   gone: AbortLike,
 ): Promise<void> {
   const { account, key } = principal
+  const limits = catalogLimits(config, principal)
   const [found] = await askCatalogAs<{ kind: string; owns: boolean }>(
     databases,
     principal,

@@ -3,11 +3,12 @@ import type { AbortLike } from '../postgres/pools/interruption.ts'
 import { quoteQualified } from '../postgres/quote.ts'
 import { hasSqlstate, sqlstate } from '../postgres/sqlstate.ts'
 import { askCatalogAs } from '../statements/ask-catalog.ts'
+import { catalogLimits } from '../statements/statement-limits.ts'
 import type { TableInfo, Tables } from './list-tables.ts'
 
 /** Kinds of geometry among the first rows of a table, such as `ST_Point`. None if the key may not read them. */
 export async function geometryTypes(
-  { databases, limits }: Tables,
+  { databases, config }: Tables,
   principal: Principal,
   { schema, name, hasGeometry }: TableInfo,
   gone: AbortLike,
@@ -18,7 +19,7 @@ export async function geometryTypes(
     const rows = await askCatalogAs<{ type: string }>(
       databases,
       principal,
-      { limits, gone },
+      { limits: catalogLimits(config, principal), gone },
       `select distinct postgis.ST_GeometryType(the_geom) as type
        from (select the_geom from ${table} where the_geom is not null limit 1000) first_rows order by 1`,
       [],

@@ -1,10 +1,11 @@
 import { masterTargetOf, type Principal } from '../auth/account.ts'
+import type { Config } from '../config/config.ts'
 import type { SortOrder } from '../contract/formats.ts'
 import type { TableOrder } from '../contract/table-names.ts'
 import type { Databases } from '../postgres/databases.ts'
 import type { AbortLike } from '../postgres/pools/interruption.ts'
 import { askCatalogAs } from '../statements/ask-catalog.ts'
-import type { TimeLimits } from '../statements/time-limits.ts'
+import { catalogLimits } from '../statements/statement-limits.ts'
 
 export type TableKind = 'table' | 'view' | 'matview'
 
@@ -34,21 +35,21 @@ export type TableFilter = Readonly<{
 }>
 
 /** What all listings of a process share. */
-export type Tables = Readonly<{ databases: Databases; limits: TimeLimits }>
+export type Tables = Readonly<{ databases: Databases; config: Config }>
 
 /**
  * Tables, views and foreign tables in the account's schema: all of them for the master key and for keys with
  * `table_metadata`, for others those on which they have any right.
  */
 export async function listTables(
-  { databases, limits }: Tables,
+  { databases, config }: Tables,
   principal: Principal,
   filter: TableFilter,
   gone: AbortLike,
 ): Promise<Readonly<{ total: number; tables: readonly TableInfo[] }>> {
   const { account, key } = principal
   const target = key.hasTableMetadata ? masterTargetOf(account) : undefined
-  const options = { limits, gone, ...(target && { target }) }
+  const options = { limits: catalogLimits(config, principal), gone, ...(target && { target }) }
   const rows = await askCatalogAs<TableRow>(databases, principal, options, listingSql(filter), [
     account.schema,
     account.publicRole,

@@ -343,15 +343,18 @@ export class Tiles {
   }
 
   #time(): TimeLimit {
-    return { ms: this.#config.tileTimeoutMs, variable: variables.tileTimeoutMs.name }
+    return { ms: this.#config.tileTimeoutMs, source: variables.tileTimeoutMs.name }
   }
 
   #turn(principal: Principal, deadline = Number.POSITIVE_INFINITY): SlotsToWaitFor {
-    const slots = this.#slotsOf(sessionTargetOf(principal).hostId)
+    const target = sessionTargetOf(principal)
+    const slots = this.#slotsOf(target.hostId)
     if (slots.waiting >= mostWaiting) throw this.#busy()
     const leftMs = deadline - performance.now()
     if (leftMs <= 0) throw wholeTimeout(this.#time())
-    return { slots, waitMs: Math.min(this.#config.tileWaitMs, leftMs), late: () => this.#busy() }
+    const most = principal.account.setLimits.tiles_at_once
+    const late = () => this.#busy(slots.reachedLimit({ ...target, ...(most !== undefined && { most }) }))
+    return { slots, most, waitMs: Math.min(this.#config.tileWaitMs, leftMs), late }
   }
 
   #slotsOf(hostId: number): Slots {
@@ -363,8 +366,8 @@ export class Tiles {
     return known
   }
 
-  #busy(): AppError {
-    return errors.tilesBusy(Math.max(1, Math.ceil(this.#config.tileWaitMs / 1000)))
+  #busy(most?: number): AppError {
+    return errors.tilesBusy(Math.max(1, Math.ceil(this.#config.tileWaitMs / 1000)), most)
   }
 }
 

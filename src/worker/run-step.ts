@@ -1,3 +1,4 @@
+import { limitOf } from '../config/account-limits.ts'
 import { isFinal } from '../contract/job-status.ts'
 import { renderFallback } from '../jobs/fallback-template.ts'
 import type { Job } from '../jobs/job.ts'
@@ -58,7 +59,7 @@ export function abandonJob(run: JobRun, reason: string): undefined {
 
 function statementOf(context: WorkContext, run: JobRun): StepStatement {
   const { job, step } = run
-  const { jobTimeoutMs: limitMs } = context.config
+  const { value: limitMs } = limitOf(context.config, run.claimed.limits, 'job_timeout_ms')
   return {
     params: step.kind === 'item' ? step.params : undefined,
     parameterTypes: context.parameterTypes,

@@ -71,6 +71,12 @@ test('the operator makes, changes and deletes accounts', async (t) => {
   assert.equal((await admin.users.change(username, { quota_in_bytes: 1 })).quota_in_bytes, 1)
   assert.notEqual((await admin.users.regenerateKey(username)).api_key, api_key)
   assert.ok((await admin.users.list()).some((user) => user.username === username))
+  const plan = `plan-${username}`
+  await admin.plans.create({ name: plan, limits: { jobs_at_once: 2 } })
+  assert.equal((await admin.plans.change(plan, { jobs_queued: 3 })).limits.jobs_queued, 3)
+  assert.deepEqual((await admin.plans.read(plan)).limits, { jobs_at_once: 2, jobs_queued: 3 })
+  assert.ok((await admin.plans.list()).some(({ name }) => name === plan))
+  assert.equal((await admin.plans.delete(plan)).deleted, true)
   assert.equal((await admin.users.delete(username)).deleted, true)
   await assert.rejects(admin.users.read(username), { status: 404 })
   const name = randomName('org')

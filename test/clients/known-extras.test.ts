@@ -97,6 +97,8 @@ function bodiesAboutUser(username: string, headers: Record<string, string>): Rec
   const parameters = { username }
   return {
     changeUser: { parameters, body: { quota_in_bytes: 5 }, headers },
+    createPlan: { body: { name: `plan-${username}` }, headers },
+    changePlan: { parameters: { plan: `plan-${username}` }, body: { limits: {} }, headers },
     suspendUser: { parameters, body: { reason: 'unpaid' }, headers },
     regenerateMasterKey: { parameters, body: {}, headers },
   }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { updateUser } from '../../src/accounts/update-user.ts'
 import { type ImportHouse, setupImports } from '../support/imports/import-api.ts'
 import { jobApi, runJob } from '../support/jobs/job-api.ts'
 import { eventually, type TestUser } from '../support/service/setup.ts'
@@ -79,6 +80,23 @@ test('a worker runs two imports at once, of different users', async (t) => {
   const users = [house.user]
   for (let more = 0; more < 4; more++) users.push(await house.createUser())
   assert.equal(mostAtOnce(await spans(house, users, 2)), 2)
+})
+
+test('so many imports of a user run at once, and may be unfinished, as its own limit says', async (t) => {
+  const house = await setupImports(t, { importSlots: 1, importsPerWorker: 4 })
+  const { user, service } = house
+  await updateUser(service.services.installation, user.username, { limits: { imports_at_once: 2 } })
+  const ids = [await query(user, endless, 'first'), await query(user, endless, 'second')]
+  await eventually(async () => {
+    assert.deepEqual(await Promise.all(ids.map((id) => stateOf(user, id))), ['importing', 'importing'])
+  })
+  const beyond = await fetch(`${user.base}/api/v1/imports?api_key=${user.masterToken}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ sql: endless, table_name: 'third' }),
+  })
+  assert.deepEqual([beyond.status, /your allowed 2 import slots/.test(await beyond.text())], [429, true])
+  for (const id of ids) await cancel(user, id)
 })
 
 test('the imports of one user delay the import of another by one at most', async (t) => {

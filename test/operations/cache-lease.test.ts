@@ -51,7 +51,7 @@ async function obeysOperator(pair: Pair): Promise<void> {
   assert.equal(await far.sql(master), 200)
 
   feedOf(proxy).halfOpen()
-  await admin.users.change(username, { org_admin: false, limits: { rate: { sql: '1/3600' } } })
+  await admin.users.change(username, { org_admin: false, limits: { rates: { sql: '1/3600' } } })
   assert.equal(await listKeysOfOwner(), 403)
   assert.deepEqual([await far.sql(master), await far.sql(master)], [200, 429])
   await eventually(() => feedOf(proxy))

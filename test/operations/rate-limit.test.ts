@@ -81,14 +81,15 @@ test('a limit of the user stands in place of the configured one, and can lift it
       headers: { authorization: `Bearer ${keys.adminToken}`, 'content-type': 'application/json' },
       body: JSON.stringify({ limits }),
     })
-  assert.equal((await change({ rate: { sql: '1/60', keys: '5/60+3' } })).status, 200)
+  assert.equal((await change({ rates: { sql: '1/60', keys: '5/60+3' } })).status, 200)
   assert.equal((await ask(user)).status, 200)
   assert.equal((await ask(user)).status, 429)
   const keyList = await ask(user, '/api/v3/api_keys')
   assert.deepEqual([limitsOf(keyList).limit, limitsOf(keyList).remaining], ['3', '2'])
+  // As it was called in 0.1.0.
   assert.equal((await change({ rate: { sql: 'off' } })).status, 200)
   for (let n = 0; n < 4; n++) assert.equal((await ask(user)).status, 200)
-  for (const wrong of [{ rate: { sql: 'many' } }, { rate: { tiles: '1/1' } }, { speed: 1 }, { rate: 5 }]) {
+  for (const wrong of [{ rates: { sql: 'many' } }, { rates: { tiles: '1/1' } }, { speed: 1 }, { rates: 5 }]) {
     assert.equal((await change(wrong)).status, 422, JSON.stringify(wrong))
   }
 })
@@ -104,21 +105,21 @@ test('a change of limits keeps those it does not name, and null removes one', as
     assert.equal(response.status, 200)
     return ((await response.json()) as { limits: unknown }).limits
   }
-  await change({ rate: { sql: '1/60', keys: '5/60' } })
+  await change({ rates: { sql: '1/60', keys: '5/60' } })
   assert.deepEqual(await change({ schedules: 250 }), {
-    rate: { sql: '1/60', keys: '5/60' },
+    rates: { sql: '1/60', keys: '5/60' },
     schedules: 250,
   })
   assert.deepEqual(await statuses([() => ask(user), () => ask(user)]), [200, 429])
-  assert.deepEqual(await change({ rate: { sql: null, copyto: 'off' } }), {
-    rate: { keys: '5/60', copyto: 'off' },
+  assert.deepEqual(await change({ rates: { sql: null, copyto: 'off' } }), {
+    rates: { keys: '5/60', copyto: 'off' },
     schedules: 250,
   })
   assert.equal((await ask(user)).status, 200)
-  assert.deepEqual(await change({ schedules: null }), { rate: { keys: '5/60', copyto: 'off' } })
-  assert.deepEqual(await change({}), { rate: { keys: '5/60', copyto: 'off' } })
-  assert.deepEqual(await change({ rate: null }), {})
-  assert.deepEqual(await change({ rate: { sql: null } }), { rate: {} })
+  assert.deepEqual(await change({ schedules: null }), { rates: { keys: '5/60', copyto: 'off' } })
+  assert.deepEqual(await change({}), { rates: { keys: '5/60', copyto: 'off' } })
+  assert.deepEqual(await change({ rates: null }), {})
+  assert.deepEqual(await change({ rates: { sql: null } }), { rates: {} })
 })
 
 test('a refusal on the key endpoints has their own error body', async (t) => {

@@ -14,6 +14,7 @@ import { explainOperatorFailure } from './explain-error.ts'
 import { hostRuns } from './hosts.ts'
 import { maintenanceRuns } from './maintenance.ts'
 import { organizationRuns } from './organizations.ts'
+import { planRuns } from './plans.ts'
 import { runSecretRotate } from './secret.ts'
 import { shareRuns } from './tables.ts'
 import { runUserSet } from './user-set.ts'
@@ -29,6 +30,7 @@ const runs: Readonly<Record<ServiceCommandName, Command['run']>> = {
   },
   ...userRuns,
   'user set': runUserSet,
+  ...planRuns,
   ...organizationRuns,
   ...shareRuns,
   ...hostRuns,

@@ -1,9 +1,9 @@
 import { updateUser } from '../../accounts/update-user.ts'
 import { type Command, wrongCall } from '../command.ts'
-import { UsageError } from '../command-error.ts'
-import { bytesOf, listOf, type OptionValues, wholeNumberOf } from '../option-values.ts'
+import { bytesOf, textOf, wholeNumberOf } from '../option-values.ts'
 import { serviceCommand } from '../service-commands.ts'
 import { asOperator } from './as-operator.ts'
+import { readLimitOptions } from './limit-options.ts'
 import { describeUser, userDocument } from './users.ts'
 
 /** Changes the same limits as PATCH /admin/v1/users/NAME. */
@@ -13,31 +13,17 @@ export const runUserSet: Command['run'] = async ({ args, values }) => {
     quotaBytes: bytesOf(values, 'quota'),
     apiKeyQuota: values.keys === 'default' ? null : wholeNumberOf(values, 'keys'),
     isOrgAdmin: values.admin === undefined ? undefined : values.admin === 'on',
+    plan: values.plan === 'none' ? null : textOf(values, 'plan'),
+    limits: readLimitOptions(values),
   }
-  const rates = readRates(values)
-  const schedules = values.schedules === 'default' ? null : wholeNumberOf(values, 'schedules')
-  const hasLimits = rates.length > 0 || schedules !== undefined
-  if (Object.values(changes).every((value) => value === undefined) && !hasLimits)
+  if (Object.values(changes).every((value) => value === undefined))
     throw wrongCall(serviceCommand('user set'), 'give at least one limit to change')
-  const limits = { ...(rates.length > 0 && { rate: Object.fromEntries(rates) }), schedules }
   const { account, host } = await asOperator(async (installation) => {
-    const account = await updateUser(installation, username, {
-      ...changes,
-      limits: hasLimits ? limits : undefined,
-    })
+    const account = await updateUser(installation, username, changes)
     return { account, host: installation.databases.hosts.get(account.hostId) }
   })
   return {
-    document: { ...userDocument(account), limits: account.limits },
+    document: { ...userDocument(account), plan: account.plan, limits: account.limits },
     lines: describeUser(account, host),
   }
-}
-
-/** Null: the configured one. */
-function readRates(values: OptionValues): readonly (readonly [group: string, text: string | null])[] {
-  return listOf(values, 'rate').map((pair) => {
-    const [, group, text] = /^([a-z_]+)=(.+)$/.exec(pair) ?? []
-    if (!group || !text) throw new UsageError(`--rate must be GROUP=RATE, such as sql=100/60, not '${pair}'`)
-    return [group, text === 'default' ? null : text]
-  })
 }

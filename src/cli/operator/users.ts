@@ -4,7 +4,6 @@ import { resumeUser, suspendUser } from '../../accounts/suspension/suspend-user.
 import { listAccounts } from '../../accounts/user-store.ts'
 import type { Account } from '../../auth/account.ts'
 import { userByName } from '../../auth/account-store.ts'
-import { defaultSchedules } from '../../contract/limits.ts'
 import { describeKeyQuota, describeQuota } from '../../contract/text/sizes.ts'
 import { errors } from '../../errors.ts'
 import type { Key } from '../../keys/key.ts'
@@ -14,6 +13,7 @@ import { confirm } from '../ask.ts'
 import type { Command } from '../command.ts'
 import { bytesOf, textOf } from '../option-values.ts'
 import { asOperator } from './as-operator.ts'
+import { describeLimits } from './limit-options.ts'
 
 const create: Command['run'] = async ({ args, values }) => {
   const quotaBytes = bytesOf(values, 'quota')
@@ -169,6 +169,7 @@ function wholeDocument(account: Account, host: Host) {
     ...suspensionDocument(account),
     org_role: account.orgRole,
     api_key_quota: account.apiKeyQuota,
+    plan: account.plan,
     limits: account.limits,
     host: { name: host.name, address: addressOf(host) },
     database: account.database,
@@ -177,22 +178,17 @@ function wholeDocument(account: Account, host: Host) {
 }
 
 export function describeUser(account: Account, host: Host): readonly string[] {
-  const { organization, orgRole, quotaBytes, apiKeyQuota, limits, suspension } = account
+  const { organization, orgRole, quotaBytes, apiKeyQuota, suspension } = account
   return [
     `user          ${account.username}`,
     ...(organization ? [`organization  ${organization.name} (${orgRole})`] : []),
     `quota         ${describeQuota(quotaBytes)}`,
     `keys          ${describeKeyQuota(apiKeyQuota)}`,
-    `rates         ${describeRates(limits)}`,
-    `schedules     ${typeof limits.schedules === 'number' ? limits.schedules : defaultSchedules}`,
+    ...(account.plan === null ? [] : [`plan          ${account.plan}`]),
+    ...describeLimits(account),
     `host          ${host.name} (${addressOf(host)})`,
     `database      ${account.database}, schema ${account.schema}`,
     `created       ${account.createdAt.toISOString()}`,
     ...(suspension ? [`suspended     ${suspension.since.toISOString()}: ${suspension.reason}`] : []),
   ]
-}
-
-function describeRates({ rate = {} }: Account['limits']): string {
-  const rates = Object.entries(rate as Record<string, string>).map(([group, text]) => `${group}=${text}`)
-  return rates.length > 0 ? rates.join(' ') : 'as configured'
 }

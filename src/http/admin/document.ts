@@ -1,9 +1,21 @@
+import type { Plan } from '../../accounts/limits/plan-store.ts'
 import type { Organization } from '../../accounts/organization-store.ts'
 import type { Account } from '../../auth/account.ts'
-import type { ActivityDocument, OrganizationDocument, UserDocument } from '../../contract/documents.ts'
+import { limitOf, rateOf } from '../../config/account-limits.ts'
+import type { Config } from '../../config/config.ts'
+import { rateText } from '../../config/config-variables.ts'
+import { accountLimitNames, endpointGroups } from '../../contract/admin-names.ts'
+import type {
+  ActivityDocument,
+  EffectiveLimits,
+  OrganizationDocument,
+  PlanDocument,
+  UserDocument,
+} from '../../contract/documents.ts'
 import type { Activity } from '../../jobs/activity-store.ts'
 
-export function userDocument(account: Account): UserDocument {
+/** With the limits as this process is configured. */
+export function userDocument(account: Account, config: Config): UserDocument {
   return {
     username: account.username,
     organization: account.organization?.name ?? null,
@@ -11,12 +23,28 @@ export function userDocument(account: Account): UserDocument {
     quota_in_bytes: account.quotaBytes,
     api_key_quota: account.apiKeyQuota,
     limits: account.limits,
+    plan: account.plan,
+    effective_limits: effectiveLimits(account, config),
     schema: account.schema,
     created_at: account.createdAt.toISOString(),
     suspended_at: account.suspension?.since.toISOString() ?? null,
     suspended_reason: account.suspension?.reason ?? null,
   }
 }
+
+function effectiveLimits({ setLimits }: Account, config: Config): EffectiveLimits {
+  const numbers = accountLimitNames.map((name) => [name, limitOf(config, setLimits, name).value])
+  const rates = endpointGroups.map((group) => [group, rateText(rateOf(config, setLimits, group))])
+  return { ...Object.fromEntries(numbers), rates: Object.fromEntries(rates) }
+}
+
+export const planDocument = ({ name, limits, users, createdAt, updatedAt }: Plan): PlanDocument => ({
+  name,
+  limits,
+  users,
+  created_at: createdAt.toISOString(),
+  updated_at: updatedAt.toISOString(),
+})
 
 export function organizationDocument(organization: Organization): OrganizationDocument {
   return {

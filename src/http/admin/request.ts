@@ -21,9 +21,15 @@ export function readNewUser(request: FastifyRequest): NewUser {
 }
 
 export function readChanges(request: FastifyRequest): UserChanges {
-  const { quota_in_bytes, api_key_quota, org_admin, limits } = validBody<wire.UserChanges>(request)
-  return { quotaBytes: quota_in_bytes, apiKeyQuota: api_key_quota, isOrgAdmin: org_admin, limits }
+  const { quota_in_bytes, api_key_quota, org_admin, limits, plan } = validBody<wire.UserChanges>(request)
+  return { quotaBytes: quota_in_bytes, apiKeyQuota: api_key_quota, isOrgAdmin: org_admin, limits, plan }
 }
+
+export const readNewPlan = (request: FastifyRequest) =>
+  validBody<Readonly<{ name: string; limits?: wire.LimitChanges }>>(request)
+
+export const readPlanChanges = (request: FastifyRequest) =>
+  validBody<Readonly<{ limits: wire.LimitChanges }>>(request).limits
 
 export function readSuspension(request: FastifyRequest): string {
   return validBody<Readonly<{ reason: string }>>(request).reason

@@ -22,6 +22,7 @@ import type { Parameters } from '../middleware/parameters.ts'
 import type { Services } from '../services.ts'
 import { organizationDocument, userDocument } from './document.ts'
 import { installationRoutes } from './installation-routes.ts'
+import { planRoutes } from './plan-routes.ts'
 import { readChanges, readNewOrganization, readNewUser, readRegeneration, readSuspension } from './request.ts'
 import {
   changesSchema,
@@ -48,6 +49,7 @@ export async function adminRoutes(app: FastifyInstance, services: Services): Pro
   suspensionRoutes(app, services)
   userKeysRoute(app, services)
   masterKeyRoutes(app, services)
+  planRoutes(app, services)
   organizationRoutes(app, services)
   installationRoutes(app, services)
 }
@@ -67,24 +69,24 @@ function requireAdmin(services: Services, request: FastifyRequest): void {
 
 const sha256 = (text: string) => createHash('sha256').update(text).digest()
 
-function userRoutes(app: FastifyInstance, { installation, databases: { control } }: Services): void {
+function userRoutes(app: FastifyInstance, { installation, config, databases: { control } }: Services): void {
   app.post('/users', { schema: newUserSchema, attachValidation: true }, async (request, reply) => {
     const created = await createUser(installation, readNewUser(request))
-    return reply.code(201).send({ ...userDocument(created.account), api_key: created.masterToken })
+    return reply.code(201).send({ ...userDocument(created.account, config), api_key: created.masterToken })
   })
 
   app.get('/users', { schema: userListSchema }, async () => ({
-    users: (await listAccounts(control)).map(userDocument),
+    users: (await listAccounts(control)).map((account) => userDocument(account, config)),
   }))
 
   app.get<OneUser>('/users/:username', { schema: userSchema }, async ({ params }) => {
     const account = await userByName(control, params.username)
     if (!account) throw errors.accountNotFound('User', params.username)
-    return userDocument(account)
+    return userDocument(account, config)
   })
 
   app.patch<OneUser>('/users/:username', { schema: changesSchema, attachValidation: true }, async (request) =>
-    userDocument(await updateUser(installation, request.params.username, readChanges(request))),
+    userDocument(await updateUser(installation, request.params.username, readChanges(request)), config),
   )
 
   app.delete<OneUser>('/users/:username', { schema: userRemovalSchema }, async ({ params }) => {
@@ -93,15 +95,15 @@ function userRoutes(app: FastifyInstance, { installation, databases: { control }
   })
 }
 
-function suspensionRoutes(app: FastifyInstance, { installation }: Services): void {
+function suspensionRoutes(app: FastifyInstance, { installation, config }: Services): void {
   const suspension = { schema: suspensionSchema, attachValidation: true }
   app.post<OneUser>('/users/:username/suspend', suspension, async (request) => {
     const reason = readSuspension(request)
-    return userDocument(await suspendUser(installation, request.params.username, reason))
+    return userDocument(await suspendUser(installation, request.params.username, reason), config)
   })
 
   app.post<OneUser>('/users/:username/resume', { schema: resumptionSchema }, async ({ params }) =>
-    userDocument(await resumeUser(installation, params.username)),
+    userDocument(await resumeUser(installation, params.username), config),
   )
 }
 
@@ -139,13 +141,15 @@ function masterKeyRoutes(app: FastifyInstance, { installation }: Services): void
   })
 }
 
-function organizationRoutes(app: FastifyInstance, { installation, databases: { control } }: Services): void {
+function organizationRoutes(app: FastifyInstance, services: Services): void {
+  const { installation, config } = services
+  const { control } = services.databases
   const creation = { schema: newOrganizationSchema, attachValidation: true }
   app.post('/organizations', creation, async (request, reply) => {
     const { organization, owner } = await createOrganization(installation, readNewOrganization(request))
     return reply.code(201).send({
       ...organizationDocument(organization),
-      owner: { ...userDocument(owner.account), api_key: owner.masterToken },
+      owner: { ...userDocument(owner.account, config), api_key: owner.masterToken },
     })
   })
 

@@ -3,6 +3,7 @@ import { keyOrders, keyTypes } from '../../contract/key-names.ts'
 import { accountNameRule, maxReasonLength } from '../../contract/limits.ts'
 import { userKey } from '../keys/full-schemas.ts'
 import { answered, knownExtras, paging } from '../middleware/schemas.ts'
+import { effectiveLimits, limitChanges, setLimits } from './plan-schemas.ts'
 
 /** The schemas that validate the admin API, and that its OpenAPI description is made of. */
 
@@ -18,11 +19,6 @@ const quota = {
   description: '0 is unlimited',
 } as const
 const masterToken = { type: 'string', description: 'Master token to use instead of a generated one' } as const
-const limits = {
-  type: 'object',
-  description: 'Limits of this user in place of the configured ones',
-  examples: [{ rate: { sql: '100/60', jobs: '10/60+2', copyto: 'off' }, schedules: 250 }],
-} as const
 const time = { type: 'string', format: 'date-time' } as const
 const text = { type: 'string' } as const
 const { client } = knownExtras
@@ -43,7 +39,9 @@ const user = {
     org_role: { enum: [...orgRoles, null] },
     quota_in_bytes: quota,
     api_key_quota: { type: ['integer', 'null'], description: 'null: the configured one' },
-    limits,
+    limits: { ...setLimits, description: 'Its own limits' },
+    plan: { type: ['string', 'null'] },
+    effective_limits: effectiveLimits,
     schema: text,
     created_at: time,
     suspended_at: { type: ['string', 'null'], format: 'date-time', description: 'null: not suspended' },
@@ -112,7 +110,7 @@ export const userSchema = {
 
 export const changesSchema = {
   tags: ['admin'],
-  summary: 'Change quota, key quota, organization role or limits of a user',
+  summary: 'Change quota, key quota, organization role, plan or limits of a user',
   params: params('username'),
   body: {
     type: 'object',
@@ -121,14 +119,11 @@ export const changesSchema = {
       quota_in_bytes: quota,
       api_key_quota: { type: ['integer', 'null'], minimum: 0 },
       org_admin: { type: 'boolean' },
-      limits: {
-        ...limits,
-        description:
-          'Limits of this user in place of the configured ones. What is left out stays; null removes a limit',
-      },
+      limits: limitChanges,
+      plan: { type: ['string', 'null'], description: 'null: none' },
       ...knownExtras,
     },
-    examples: [{ quota_in_bytes: 5368709120, limits: { rate: { sql: '100/60' } } }],
+    examples: [{ plan: 'small', limits: { query_timeout_ms: 60000, rates: { sql: '100/60' } } }],
   },
   response: { 200: user },
 } as const

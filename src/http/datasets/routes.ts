@@ -4,7 +4,6 @@ import type { Identification } from '../../auth/identify.ts'
 import { errors } from '../../errors.ts'
 import { tableNameOf } from '../../imports/files/names.ts'
 import type { AbortLike } from '../../postgres/pools/interruption.ts'
-import { catalogLimits } from '../../statements/configured-limits.ts'
 import { changeTable, dropTable } from '../../tables/change-table.ts'
 import { geometryTypes } from '../../tables/geometry-types.ts'
 import { listTables, type TableInfo } from '../../tables/list-tables.ts'
@@ -29,14 +28,13 @@ import {
 /** The tables of the account in the path, and which of them are public. */
 export async function datasetsRoutes(app: FastifyInstance, services: Services): Promise<void> {
   const { config } = services
-  const listing = listingOf(services)
   // The schemas only describe; the readers report what is wrong, in this API's own words.
   app.setValidatorCompiler(() => () => true)
 
   app.get<Listing>('/api/v1/viz', { ...common, schema: tablesSchema }, async (request, reply) => {
     const principal = await sqlCaller(services, request)
     const page = readTablesPage(request.query)
-    const { total, tables } = page ? await listTables(listing, principal, page, clientGone(reply)) : noTables
+    const { total, tables } = page ? await listTables(services, principal, page, clientGone(reply)) : noTables
     const { account } = principal
     return tablesDocument(tables, total, account, accountUrlOf(request, config, account))
   })
@@ -53,7 +51,7 @@ export async function datasetsRoutes(app: FastifyInstance, services: Services): 
       const { table } = request.params
       const wanted = readTableChange(request.body)
       const name = wanted.name === undefined || wanted.name === table ? table : tableNameOf(wanted.name)
-      await changeTable(listing, principal, table, { ...wanted, name }, clientGone(reply))
+      await changeTable(services, principal, table, { ...wanted, name }, clientGone(reply))
       return describeTable(services, principal, request, reply, name)
     },
   )
@@ -63,7 +61,7 @@ export async function datasetsRoutes(app: FastifyInstance, services: Services): 
     { ...common, schema: deleteTableSchema },
     async (request, reply) => {
       const principal = await changingCaller(services, request)
-      await dropTable(listing, principal, request.params.table, clientGone(reply))
+      await dropTable(services, principal, request.params.table, clientGone(reply))
       return reply.code(204).send()
     },
   )
@@ -72,13 +70,13 @@ export async function datasetsRoutes(app: FastifyInstance, services: Services): 
     const principal = await sqlCaller(services, request)
     const gone = clientGone(reply)
     const table = await findTable(services, principal, request.params.table, gone)
-    return detailsDocument(table, principal.account, await geometryTypes(listing, principal, table, gone))
+    return detailsDocument(table, principal.account, await geometryTypes(services, principal, table, gone))
   })
 
   app.get<Listing>('/api/v4/datasets', { ...common, schema: datasetsSchema }, async (request, reply) => {
     const principal = requireMetadata(await identifyCaller(services, request))
     const page = readDatasetsPage(request.query)
-    const { total, tables } = await listTables(listing, principal, page, clientGone(reply))
+    const { total, tables } = await listTables(services, principal, page, clientGone(reply))
     const _links = pageLinks(addressOf(request, config), request.query, page, total)
     return { total, count: tables.length, result: tables.map(datasetDocument), _links }
   })
@@ -90,8 +88,6 @@ type Listing = { Querystring: Parameters }
 type OneTable = { Params: { table: string } }
 
 const noTables = { total: 0, tables: [] }
-
-const listingOf = ({ config, databases }: Services) => ({ databases, limits: catalogLimits(config) })
 
 async function describeTable(
   services: Services,
@@ -110,7 +106,7 @@ async function findTable(
   name: string,
   gone: AbortLike,
 ): Promise<TableInfo> {
-  const { tables } = await listTables(listingOf(services), principal, { ...onlyOne, name }, gone)
+  const { tables } = await listTables(services, principal, { ...onlyOne, name }, gone)
   if (!tables[0]) throw errors.notFound(`Table '${name}'`)
   return tables[0]
 }

@@ -3,8 +3,8 @@ import { LRUCache } from 'lru-cache'
 import { type RateBucket, type RateVerdict, takeRequest } from '../../accounts/rate-limit-store.ts'
 import type { Account, Principal } from '../../auth/account.ts'
 import type { Identification } from '../../auth/identify.ts'
-import type { Config } from '../../config/config.ts'
-import { parseRate, type Rate } from '../../config/config-variables.ts'
+import { rateOf } from '../../config/account-limits.ts'
+import type { Rate } from '../../config/config-variables.ts'
 import type { EndpointGroup } from '../../contract/admin-names.ts'
 import { type AppError, errors } from '../../errors.ts'
 import type { Services } from '../services.ts'
@@ -50,7 +50,7 @@ export async function limitStatement(
   { account, key }: Principal,
   group: 'sql' | 'copyfrom' = 'sql',
 ): Promise<void> {
-  const rate = rateOf(services.config, account, group)
+  const rate = rateOf(services.config, account.setLimits, group)
   if (!rate) return
   const bucket = key.type === 'default' ? (`${group} without a key` as const) : group
   const verdict = await checkRate(services, refusalsOf(services), account, bucket, rate)
@@ -66,7 +66,7 @@ function refusal({ metrics }: Services, group: EndpointGroup, { retrySeconds }: 
 function isUnlimited(services: Services, request: FastifyRequest, group: EndpointGroup): boolean {
   const known = isOfAccount(request) ? recallCaller(services, request) : undefined
   const caller = known && countedCaller(known)
-  return caller !== undefined && rateOf(services.config, caller.account, group) === null
+  return caller !== undefined && rateOf(services.config, caller.account.setLimits, group) === null
 }
 
 async function limitRate(
@@ -78,7 +78,7 @@ async function limitRate(
 ): Promise<void> {
   // A request that will be refused for its credential is not counted.
   const caller = await callerOf(services, request)
-  const rate = caller && rateOf(services.config, caller.account, group)
+  const rate = caller && rateOf(services.config, caller.account.setLimits, group)
   if (!rate) return
   const bucket = caller.isStranger ? (`${group} without a key` as const) : group
   const verdict = await checkRate(services, refused, caller.account, bucket, rate)
@@ -115,28 +115,6 @@ function countedCaller(identification: Identification): CountedCaller | undefine
   const { account, key } = identification.principal
   return { account, isStranger: key.type === 'default' }
 }
-
-/** The user's own limit if the operator has set one, else the configured one. */
-function rateOf(config: Config, account: Account, group: EndpointGroup): Rate | null {
-  const own = (account.limits.rate as Partial<Record<EndpointGroup, string>> | undefined)?.[group]
-  const parsed = own === undefined ? undefined : parseRate(own)
-  return parsed === undefined ? config[configured[group]] : parsed
-}
-
-const configured = {
-  keys: 'rateLimitKeys',
-  jobs: 'rateLimitJobs',
-  jobs_read: 'rateLimitJobsRead',
-  imports: 'rateLimitImports',
-  copyfrom: 'rateLimitCopyfrom',
-  copyto: 'rateLimitCopyto',
-  sql: 'rateLimitSql',
-  tables: 'rateLimitTables',
-  tile: 'rateLimitTile',
-  map: 'rateLimitMap',
-  named: 'rateLimitNamed',
-  dataview: 'rateLimitDataview',
-} as const satisfies Record<EndpointGroup, keyof Config>
 
 async function checkRate(
   { databases, log }: Services,

@@ -1,9 +1,10 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Account } from '../../auth/account.ts'
+import { limitOf } from '../../config/account-limits.ts'
 import { errors } from '../../errors.ts'
 import { findJob } from '../../jobs/job-store.ts'
 import type { Queryable } from '../../postgres/transaction.ts'
-import { mostSchedules, saveSchedule } from '../../schedules/manage-schedules.ts'
+import { saveSchedule } from '../../schedules/manage-schedules.ts'
 import { runScheduleNow } from '../../schedules/run-schedules.ts'
 import type { ScheduleNotice } from '../../schedules/schedule.ts'
 import {
@@ -59,7 +60,10 @@ function manage(app: FastifyInstance, services: Services): void {
   app.get(path, { ...reading, schema: listSchedulesSchema }, async (request) => {
     const { account } = await jobsCaller(services, request)
     const schedules = await listSchedules(databases.control, account)
-    return { schedules: schedules.map(scheduleDocument), limit: mostSchedules(account) }
+    return {
+      schedules: schedules.map(scheduleDocument),
+      limit: limitOf(config, account.setLimits, 'schedules').value,
+    }
   })
   app.post(path, { ...sending, schema: createScheduleSchema }, async (request, reply) => {
     const { account } = await jobsCaller(services, request)

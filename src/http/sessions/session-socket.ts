@@ -119,7 +119,7 @@ export class SessionSocket {
       type: 'opened',
       username: account.username,
       request_id: this.#request.id,
-      limits: sessions.limits,
+      limits: sessions.limitsOf(principal),
     }
     this.#peer.send(JSON.stringify(opened), false)
   }

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { catalogLimits } from '../../statements/configured-limits.ts'
+import { catalogLimits } from '../../statements/statement-limits.ts'
 import { listLayers } from '../../tiles/list-layers.ts'
 import type { Tile, TileClient } from '../../tiles/tiles.ts'
 import { mapsCaller } from '../middleware/authenticate.ts'
@@ -22,7 +22,7 @@ export async function tilesRoutes(app: FastifyInstance, services: Services): Pro
 
   app.get('/api/v1/tiles', { ...tables, schema: listSchema }, async (request, reply) => {
     const principal = await mapsCaller(services, request)
-    const layers = await listLayers(databases, principal, catalogLimits(config), clientGone(reply))
+    const layers = await listLayers(databases, principal, catalogLimits(config, principal), clientGone(reply))
     return listDocument(layers, principal.account.schema, tilesUrl(services, request, principal))
   })
 

@@ -1,3 +1,4 @@
+import type { SetLimits } from '../../contract/admin-names.ts'
 import { errors } from '../../errors.ts'
 import { remembered } from '../../remembered.ts'
 import { Session } from '../session.ts'
@@ -16,6 +17,8 @@ export type RolePoolsOptions = LogInOptions &
     /** Unlimited by default. */
     maxPerAccount?: number
     maxAnonymousPerAccount?: number
+    /** For accounts with limits of their own. */
+    own?: (limits: SetLimits) => OwnLimits
     /** Time after which an idle connection is closed. */
     idleMs: number
     /** The longest silence while waiting for one of our own statements. */
@@ -27,6 +30,13 @@ export type RolePoolsOptions = LogInOptions &
     /** How to find half-dead connections; without it, they are not looked for. */
     backends?: Readonly<{ look: LookAtBackends; end: EndBackend }>
   }>
+
+export type OwnLimits = Readonly<{
+  /** Connections of the account, in place of those of an account and of a role. */
+  most?: number | undefined
+  /** A start-up setting, as SQL of the caller can change it and DISCARD ALL returns to it. */
+  statementTimeoutMs?: number | undefined
+}>
 
 type RolePool = { target: SessionTarget; open: number; idle: Session[] }
 type HostState = { open: number; slots: Slots }
@@ -41,6 +51,25 @@ export class RolePools {
   readonly #pools = new Map<string, RolePool>()
   readonly #hosts = new Map<number, HostState>()
   readonly #sessions = new Set<Session>()
+  /** Computed once: a caller's requests all have the same target. */
+  readonly #ownOf = remembered(({ limits }: SessionTarget): OwnLimits => {
+    return (limits && this.#options.own?.(limits)) ?? {}
+  })
+  readonly #holderOf = remembered((target: SessionTarget): SlotHolder => {
+    const { hostId, database, role, account, isAnonymous = false } = target
+    const { most } = this.#ownOf(target)
+    return {
+      role: `${hostId}/${database}/${role}`,
+      ...(account !== undefined && { account }),
+      isAnonymous,
+      ...(most !== undefined && { most }),
+    }
+  })
+  /** A connection is for callers with the same start-up settings. */
+  readonly #keyOf = remembered(
+    (target: SessionTarget) =>
+      `${this.#holderOf(target).role} ${this.#ownOf(target).statementTimeoutMs ?? ''}`,
+  )
   readonly #forgotten: ForgottenSessions | undefined
   #closed = false
   #destroyed = 0
@@ -76,7 +105,7 @@ export class RolePools {
     throwIfAborted(signal)
     this.#options.paused?.refuse(target.hostId, target.role)
     if (!this.#hasIdle(target)) return undefined
-    const giveBack = this.#host(target.hostId).slots.takeNow(holderOf(target))
+    const giveBack = this.#host(target.hostId).slots.takeNow(this.#holderOf(target))
     return giveBack && this.#lend(this.#takeIdle(target)!, giveBack, undefined)
   }
 
@@ -141,7 +170,9 @@ export class RolePools {
   #takeSlot(target: SessionTarget, signal?: AbortLike): GiveBack | Promise<GiveBack> {
     const { waitMs } = this.#options
     const { slots } = this.#host(target.hostId)
-    return slots.take(holderOf(target), waitMs, () => errors.connectionsExhausted(waitMs), signal)
+    const holder = this.#holderOf(target)
+    const late = () => errors.connectionsExhausted(waitMs, slots.reachedLimit(holder))
+    return slots.take(holder, waitMs, late, signal)
   }
 
   /** If the session has already ended, its slot is freed at once. */
@@ -163,11 +194,11 @@ export class RolePools {
   }
 
   #hasIdle(target: SessionTarget): boolean {
-    return (this.#pools.get(keyOf(target))?.idle.length ?? 0) > 0
+    return (this.#pools.get(this.#keyOf(target))?.idle.length ?? 0) > 0
   }
 
   #takeIdle(target: SessionTarget): Session | undefined {
-    const session = this.#pools.get(keyOf(target))?.idle.pop()
+    const session = this.#pools.get(this.#keyOf(target))?.idle.pop()
     session?.takeFromIdle()
     return session
   }
@@ -190,7 +221,7 @@ export class RolePools {
     try {
       const { hosts } = this.#options
       const host = hosts.get(target.hostId)
-      const client = await logIn(this.#options, target)
+      const client = await logIn(this.#logInOptions(target), target)
       const session = new Session(target, client, this.#options.answerMs, {
         onClean: (clean) => this.#takeBack(clean),
         onGone: (gone, isCut) => this.#forget(gone, isCut),
@@ -205,10 +236,17 @@ export class RolePools {
     }
   }
 
+  #logInOptions(target: SessionTarget): LogInOptions {
+    const { statementTimeoutMs } = this.#ownOf(target)
+    if (statementTimeoutMs === undefined) return this.#options
+    const settings = { ...this.#options.settings, statement_timeout: statementTimeoutMs }
+    return { ...this.#options, settings }
+  }
+
   #count(pool: RolePool, change: 1 | -1): void {
     pool.open += change
     this.#host(pool.target.hostId).open += change
-    if (pool.open === 0) this.#pools.delete(keyOf(pool.target))
+    if (pool.open === 0) this.#pools.delete(this.#keyOf(pool.target))
   }
 
   #takeBack(session: Session): void {
@@ -237,7 +275,7 @@ export class RolePools {
   }
 
   #pool(target: SessionTarget): RolePool {
-    const key = keyOf(target)
+    const key = this.#keyOf(target)
     const known = this.#pools.get(key)
     if (known) return known
     const pool = { target, open: 0, idle: [] }
@@ -260,15 +298,3 @@ export class RolePools {
     return host
   }
 }
-
-const keyOf = (target: SessionTarget) => holderOf(target).role
-
-/** Computed once: a caller's requests all have the same target. */
-const holderOf = remembered((target: SessionTarget): SlotHolder & { role: string } => {
-  const { hostId, database, role, account, isAnonymous = false } = target
-  return {
-    role: `${hostId}/${database}/${role}`,
-    ...(account !== undefined && { account }),
-    isAnonymous,
-  }
-})

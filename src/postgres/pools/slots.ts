@@ -2,7 +2,13 @@ import type { AbortLike } from './interruption.ts'
 import { WaitQueue } from './wait-queue.ts'
 
 /** Who takes a slot. The administrator has no account. */
-export type SlotHolder = Readonly<{ account?: string; isAnonymous?: boolean; role?: string }>
+export type SlotHolder = Readonly<{
+  account?: string
+  isAnonymous?: boolean
+  role?: string
+  /** Slots of the account, in place of those of an account and of a role. */
+  most?: number
+}>
 
 export type SlotLimits = Readonly<{
   total: number
@@ -65,18 +71,24 @@ export class Slots {
     }
   }
 
-  #isFree({ account, isAnonymous, role }: SlotHolder): boolean {
-    const { total, perRole } = this.#limits
-    if (this.#use.all >= total) return false
-    if (role !== undefined && (this.#roles.get(role) ?? 0) >= perRole) return false
-    return account === undefined || this.#hasShare(account, isAnonymous ?? false)
+  /** The slots of the account, if it has them all. */
+  reachedLimit({ account = '', most = this.#limits.perAccount }: SlotHolder): number | undefined {
+    return (this.#accounts.get(account)?.all ?? 0) >= most ? most : undefined
   }
 
-  #hasShare(account: string, isAnonymous: boolean): boolean {
-    const { total, perAccount, anonymousPerAccount } = this.#limits
+  #isFree({ account, isAnonymous, role, most }: SlotHolder): boolean {
+    const { total } = this.#limits
+    const perRole = most ?? this.#limits.perRole
+    if (this.#use.all >= total) return false
+    if (role !== undefined && (this.#roles.get(role) ?? 0) >= perRole) return false
+    return account === undefined || this.#hasShare(account, isAnonymous ?? false, most)
+  }
+
+  #hasShare(account: string, isAnonymous: boolean, most = this.#limits.perAccount): boolean {
+    const { total, anonymousPerAccount } = this.#limits
     const own = this.#accounts.get(account)
     const reserved = Math.floor(total / 5)
-    if (own && (own.all >= perAccount || this.#use.all >= total - reserved)) return false
+    if (own && (own.all >= most || this.#use.all >= total - reserved)) return false
     if (!isAnonymous) return true
     if (own && own.anonymous >= anonymousPerAccount) return false
     return this.#use.anonymous < Math.max(1, own ? Math.floor(total / 2) : total - reserved)
@@ -103,8 +115,8 @@ export class Slots {
 }
 
 /** Holders with the same limits. */
-const kindOf = ({ account = '', isAnonymous = false, role = '' }: SlotHolder) =>
-  `${role} ${account} ${isAnonymous}`
+const kindOf = ({ account = '', isAnonymous = false, role = '', most }: SlotHolder) =>
+  `${role} ${account} ${isAnonymous} ${most}`
 
 function add(use: Use, isAnonymous: boolean | undefined, change: 1 | -1): void {
   use.all += change

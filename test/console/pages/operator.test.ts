@@ -11,6 +11,7 @@ test('the operator creates a user whose key works, changes its limits, and delet
   const { page, goTo, url, ...opened } = await openAsOperator(t)
   const operator = adminClient(t, { url, ...opened })
   const username = randomName('made')
+  const { name: plan } = await operator.plans.create({ name: randomName('plan') })
   await goTo('/operator/users/new')
   await page.getByLabel('Name').fill(username)
   await page.getByLabel('Quota').fill('much')
@@ -27,16 +28,18 @@ test('the operator creates a user whose key works, changes its limits, and delet
   await page.getByLabel('Quota').fill('1.5 GB')
   await page.getByLabel('Maximum keys').fill('7')
   await page.getByLabel('Maximum schedules').fill('250')
+  await page.getByLabel('Jobs at once').fill('3')
+  await page.getByLabel('Plan').fill(plan)
   await page.getByLabel('sql').fill('1 in a while')
   await page.getByRole('button', { name: 'Save' }).click()
-  await page.getByText("limits.rate.sql must be 'off'").waitFor()
+  await page.getByText("limits.rates.sql must be 'off'").waitFor()
   await page.getByLabel('sql').fill('500/60+20')
   await page.getByRole('button', { name: 'Save' }).click()
   await eventually(async () => {
-    const { quota_in_bytes, api_key_quota, limits } = await operator.users.read(username)
+    const { quota_in_bytes, api_key_quota, limits, ...user } = await operator.users.read(username)
     assert.deepEqual(
-      [quota_in_bytes, api_key_quota, limits],
-      [1.5 * 1024 ** 3, 7, { rate: { sql: '500/60+20' }, schedules: 250 }],
+      [quota_in_bytes, api_key_quota, user.plan, limits],
+      [1.5 * 1024 ** 3, 7, plan, { rates: { sql: '500/60+20' }, jobs_at_once: 3, schedules: 250 }],
     )
   })
   await assertAccessibleEverywhere(page)

@@ -1,0 +1,61 @@
+import { limitOf } from '../config/account-limits.ts'
+import type { Config } from '../config/config.ts'
+import type { Installation } from '../hosts/installation.ts'
+import { answerWithin } from '../postgres/answer-within.ts'
+import { adminTarget } from '../postgres/session-target.ts'
+import { type Check, patienceMs } from './check.ts'
+import { fullQueues, quotaDatabases, type TenantPlace } from './doctor-store.ts'
+
+/** Tells who is at a limit. */
+export async function checkLimits(installation: Installation, config: Config): Promise<readonly Check[]> {
+  return Promise.all([checkQuotas(installation), checkQueues(installation, config)])
+}
+
+async function checkQueues({ databases }: Installation, config: Config): Promise<Check> {
+  const name = 'limits: jobs queued'
+  const full = await fullQueues(databases.control, limitOf(config, {}, 'jobs_queued').value)
+  if (full.length === 0)
+    return { name, status: 'ok', advice: 'No user has as many jobs queued as it may have' }
+  const told = full.map(({ username, jobs, most }) => `${username} (${jobs} of ${most})`)
+  const advice = `As many jobs queued as they may have: ${some(told)}. Raise jobs_queued or jobs_at_once with cartage user set`
+  return { name, status: 'warn', advice }
+}
+
+async function checkQuotas({ databases }: Installation): Promise<Check> {
+  const name = 'limits: quota'
+  const places = await quotaDatabases(databases.control)
+  const found: NearQuota[] = []
+  const left = [...places]
+  const look = async () => {
+    for (let place = left.pop(); place; place = left.pop())
+      found.push(...(await nearQuota(databases, place).catch(() => [])))
+  }
+  // A few at once. Another check reports a host that does not answer.
+  await answerWithin(patienceMs, Promise.all([look(), look(), look()])).catch(() => undefined)
+  const unseen = left.splice(0).length
+  const notAll = unseen > 0 ? `; ${unseen} of ${places.length} databases were not looked at in time` : ''
+  if (found.length === 0)
+    return { name, status: 'ok', advice: `No user has stored 90 % of its quota${notAll}` }
+  const told = found.map(({ username, percent }) => `${username} (${percent} %)`)
+  const advice = `Near their quota: ${some(told)}. Raise it with cartage user set NAME --quota${notAll}`
+  return { name, status: 'warn', advice }
+}
+
+type NearQuota = Readonly<{ username: string; percent: number }>
+
+async function nearQuota(
+  { admin, hosts }: Installation['databases'],
+  { hostId, database }: TenantPlace,
+): Promise<readonly NearQuota[]> {
+  const { rows } = await admin.use(adminTarget(hosts, hostId, database), (session) =>
+    session.query<NearQuota>(
+      `select username, pg_catalog.floor(100.0 * used / quota_in_bytes)::pg_catalog.int4 as percent
+       from cartage.accounts cross join lateral cartage.data_size(username) used
+       where quota_in_bytes > 0 and used >= 0.9 * quota_in_bytes order by username`,
+    ),
+  )
+  return rows
+}
+
+const some = (names: readonly string[]) =>
+  names.slice(0, 10).join(', ') + (names.length > 10 ? ' and others' : '')
