@@ -61,3 +61,16 @@ test('a job is queued with its options, listed, waited for and run again', async
     ['failed', 'done'],
   )
 })
+
+test('cartage job follow shows a bar while PostgreSQL tells a percent', async (t) => {
+  const house = await setup(t, withWorker)
+  const me = connection(house)
+  await house.user.sql(`create table big as select n from generate_series(1, 2000) n;
+    create function slow(n int) returns int immutable language plpgsql as
+      $$ begin perform pg_sleep(0.02); return n; end $$`)
+  const { out } = await cartage(me, 'job', 'run', 'create index on big (slow(n))', '--detach')
+  const terminal = inTerminal(t, me, shellLine('job', 'follow', out.trim()))
+  await eventually(() => assert.match(terminal.shown(), /█+░+ \d+ % {2}building index/), 60_000)
+  await cartage(me, 'job', 'cancel', out.trim())
+  assert.notEqual(await terminal.ended, 0)
+})

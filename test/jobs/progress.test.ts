@@ -42,6 +42,38 @@ test('CREATE INDEX tells its phase and the percent of it', async (t) => {
   assert.ok(progress.percent! < 100, JSON.stringify(progress))
 })
 
+test('VACUUM tells its phase and the percent of it', async (t) => {
+  const bundle = await setup(t, { worker: true })
+  const { user } = bundle
+  await user.sql(`create table big as select n, repeat('x', 500) as filler from generate_series(1, 2000) n`)
+  const holder = await jobSession(t, bundle, user)
+  // It waits at the page that a cursor is on.
+  await holder.query('begin; declare half cursor for select n from big; fetch 1000 from half')
+  const { phase, percent } = await seen(
+    user,
+    'vacuum (freeze, disable_page_skipping) big',
+    ({ percent = 0 }) => assert.ok(percent > 40),
+  )
+  assert.equal(phase, 'scanning heap')
+  assert.ok(percent! < 60, String(percent))
+})
+
+test('ANALYZE and CLUSTER tell their phase', async (t) => {
+  const { user } = await setup(t, { worker: true })
+  const slow = (
+    pause: number,
+  ) => `create or replace function slow(n int) returns int immutable language plpgsql as
+    $$ begin perform pg_sleep(${pause}); return n; end $$`
+  await user.sql(`${slow(0)}; create table big as select n from generate_series(1, 2000) n;
+    create index by_n on big (n); create index on big (slow(n)); ${slow(0.05)}`)
+  for (const [query, expected] of [
+    ['analyze big', 'computing statistics'],
+    ['cluster big using by_n', 'rebuilding index'],
+  ] as const) {
+    await seen(user, query, ({ phase }) => assert.equal(phase, expected))
+  }
+})
+
 test('a job that waits for a lock tells which of the own sessions holds it, and nothing of others', async (t) => {
   const bundle = await setup(t, { worker: true })
   const { createOrganization, createUser } = bundle

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { eventually, setup } from '../support/service/setup.ts'
 import { ask, openReceiver, ranJob } from '../support/webhooks/receiver.ts'
@@ -105,5 +107,29 @@ test('a redirect is not followed', async (t) => {
   await eventually(async () => {
     const { body } = await ask(user, 'GET', 'webhooks/deliveries')
     assert.deepEqual([body.deliveries[0].status, body.deliveries[0].response_status], ['pending', 307])
+  })
+})
+
+test('of an answer without end only the status is read, and the connection is closed', async (t) => {
+  const closed: string[] = []
+  const server = createServer((request, response) => {
+    request.resume()
+    response.writeHead(200)
+    const talk = setInterval(() => response.write('x'.repeat(1_000)), 10)
+    response.on('close', () => {
+      clearInterval(talk)
+      closed.push(request.url!)
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.after(() => server.close())
+  const host = `127.0.0.1:${(server.address() as AddressInfo).port}`
+  const { user } = await house(t, [host])
+  await ranJob(user, 'select 1', { notify: [{ url: `http://${host}/endless` }] })
+  await eventually(async () => {
+    const { body } = await ask(user, 'GET', 'webhooks/deliveries')
+    const [{ status, response_status, attempts }] = body.deliveries
+    assert.deepEqual([status, response_status, attempts], ['delivered', 200, 1])
+    assert.deepEqual(closed, ['/endless'])
   })
 })
