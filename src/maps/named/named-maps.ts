@@ -166,6 +166,17 @@ export class NamedMaps {
     return { ...shown, bounds: isPlaced ? null : await this.#boundsOf(shown.template) }
   }
 
+  /** The same with its layers as they are now. */
+  async describe(
+    account: Account,
+    name: string,
+    tokens: readonly string[],
+    gone: AbortLike,
+  ): Promise<Readonly<{ shown: ShownMap; map: InstantiatedMap }>> {
+    const shown = await this.show(account, name, tokens)
+    return { shown, map: await this.instantiate(shown.template, {}, gone) }
+  }
+
   /** Known for some seconds: opening a page must not read all its rows each time. */
   #boundsOf(template: OpenTemplate): Promise<Bounds | null> {
     const { revision } = template.stored
