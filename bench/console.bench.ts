@@ -2,10 +2,11 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { type Console, openConsole, signIn } from './console/console-page.ts'
 import { heapMb, timeRun, timeScrolling } from './console/run-time.ts'
-import { largeCity, openTableOfPoints, tileAt, timeJump, timeMapOpened } from './console/table-map.ts'
+import { openTableOfPoints, timeJump, timeMapOpened } from './console/table-map.ts'
 import type { Entry } from './frame/entry.ts'
 import { inFrame } from './frame/frame.ts'
 import { figure, medianOf, percentile, seconds } from './frame/measure.ts'
+import { largeCity, tileAt } from './tiles/points.ts'
 
 // A trial: CARTAGE_BENCH_ROWS=50000 npm run bench -- console
 const rows = Number(process.env.CARTAGE_BENCH_ROWS ?? 1_000_000)

@@ -1,11 +1,15 @@
 import pg from 'pg'
-import { tableGrid, tileSql } from '../src/tiles/tile-sql.ts'
+import { type TilePlace, tableGrid, tileSql } from '../src/tiles/tile-sql.ts'
 import type { Entry } from './frame/entry.ts'
 import { type Frame, inFrame } from './frame/frame.ts'
 import { seconds } from './frame/measure.ts'
+import { ProcessSampler } from './frame/process-use.ts'
 import { rawLoad } from './query/raw-load.ts'
+import { largeCity, pointsSql, tileAt } from './tiles/points.ts'
+import { viewed, Waits } from './tiles/viewers.ts'
 
 const connections = 8
+const viewers = 10
 const loadSeconds = 3
 const place = '3/4/3'
 const repeats = 20
@@ -47,6 +51,15 @@ export const entries: readonly Entry[] = [
       }),
     }),
   ),
+  {
+    name: 'tiles-viewers',
+    title: `${viewers} viewers of ten million points: the world, then a city at zoom 10; nothing stored`,
+    baseline: 'one viewer',
+    unit: 's',
+    aim: '2 or less',
+    pairs: 2,
+    prepare: inFrame(prepareViewers),
+  },
 ]
 
 async function repeated(act: () => Promise<unknown>): Promise<number> {
@@ -55,8 +68,43 @@ async function repeated(act: () => Promise<unknown>): Promise<number> {
   })
 }
 
-/** Two prepared tables of a user, one of which fits into a small tile. */
-async function prepareTiles(frame: Frame, env: Readonly<Record<string, string>> = {}) {
+/** A map of a query, which counts the points of each cell. A write before each look ends what is stored. */
+async function prepareViewers(frame: Frame) {
+  const { base, token, client, pid } = await prepareUser(frame)
+  await client.query(pointsSql(10_000_000))
+  await client.query(`select CDB_CartodbfyTable('points')`)
+  await client.query('analyze points')
+  const made = await fetch(`${base}/v1/map?api_key=${token}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ layers: [{ options: { sql: 'select * from points' } }] }),
+  })
+  const { layergroupid } = (await made.json()) as { layergroupid: string }
+  const tilesOf = (places: readonly TilePlace[]) =>
+    places.map(({ z, x, y }) => `${base}/v1/map/${layergroupid}/${z}/${x}/${y}.mvt?api_key=${token}`)
+  const waits = { world: new Waits(), city: new Waits() }
+  const memory = new ProcessSampler(pid)
+  const look = async (count: number, seen: typeof waits) => {
+    await client.query('update points set the_geom = the_geom where cartodb_id = 1')
+    const world = await viewed(tilesOf(around({ z: 1, x: 1, y: 1 }, 1)), count, seen.world)
+    return world + (await viewed(tilesOf(around(tileAt(largeCity(3), 10), 2)), count, seen.city))
+  }
+  return {
+    baseline: () => look(1, { world: new Waits(), city: new Waits() }),
+    ours: () => look(viewers, waits),
+    notes: () =>
+      `world: ${waits.world}; zoom 10: ${waits.city}; at most ${Math.round(memory.stop().peakRssMb)} MB in the service`,
+  }
+}
+
+/** So many tiles on each side of the north-west corner of one. */
+const around = ({ z, x, y }: TilePlace, reach: number): readonly TilePlace[] =>
+  Array.from({ length: 2 * reach }, (_, across) =>
+    Array.from({ length: 2 * reach }, (__, down) => ({ z, x: x - reach + across, y: y - reach + down })),
+  ).flat()
+
+/** A user, and a connection to the database of that user as the user. */
+async function prepareUser(frame: Frame, env: Readonly<Record<string, string>> = {}) {
   const service = await frame.startService(env)
   const created = await service.admin('POST', '/users', { username: 'mapper' })
   const { api_key: token } = created as { api_key: string }
@@ -64,6 +112,12 @@ async function prepareTiles(frame: Frame, env: Readonly<Record<string, string>> 
   const client = await frame.connect(role)
   await client.query(`set session authorization ${pg.escapeIdentifier(role)}; set search_path = public, cartodb, postgis;
     set max_parallel_workers_per_gather = 0; set jit = off`)
+  return { client, token, base: `${service.url}/user/mapper/api`, pid: service.pid }
+}
+
+/** Two prepared tables of a user, one of which fits into a small tile. */
+async function prepareTiles(frame: Frame, env: Readonly<Record<string, string>> = {}) {
+  const { client, token, base } = await prepareUser(frame, env)
   for (const [name, count] of [
     ['points', 640_000],
     ['small', 20],
@@ -73,7 +127,6 @@ async function prepareTiles(frame: Frame, env: Readonly<Record<string, string>> 
     await client.query(`select CDB_CartodbfyTable('${name}')`)
   }
   await client.query('analyze points; analyze small')
-  const base = `${service.url}/user/mapper/api`
   return {
     client,
     tileUrl: `${base}/v1/tiles/points/${place}.mvt?columns=value,name&api_key=${token}`,

@@ -1,18 +1,19 @@
 import type { Page } from 'playwright-core'
-import { percentFor, type TileAt as Tile } from '../../console/geo/rows-sql.ts'
+import { percentFor } from '../../console/geo/rows-sql.ts'
 import { createClient } from '../../src/client/client.ts'
 import { type Aggregation, aggregatedRows, readAggregation } from '../../src/maps/aggregation.ts'
-import { tileSql } from '../../src/tiles/tile-sql.ts'
+import { type TilePlace, tileSql } from '../../src/tiles/tile-sql.ts'
 import type { Frame } from '../frame/frame.ts'
 import { seconds } from '../frame/measure.ts'
 import { psql } from '../frame/psql.ts'
+import { pointsSql, tileAt } from '../tiles/points.ts'
 import { openConsole, signIn } from './console-page.ts'
 
 /** A table of many points, prepared for maps as a person prepares it, and its page in the console. */
 export type TableOfPoints = Readonly<{
   page: Page
   /** Seconds of psql for the tile that the console asks for when so many rows are in view. */
-  psql: (tile: Tile, rowsInView: number) => Promise<number>
+  psql: (tile: TilePlace, rowsInView: number) => Promise<number>
 }>
 
 export async function openTableOfPoints(frame: Frame, rows: number): Promise<TableOfPoints> {
@@ -34,7 +35,7 @@ export async function openTableOfPoints(frame: Frame, rows: number): Promise<Tab
 }
 
 /** The tile of counted points that the service makes for the console. */
-function cellsSql(place: Tile, percent: number): string {
+function cellsSql(place: TilePlace, percent: number): string {
   const sample = percent < 100 ? ` tablesample system (${percent}) repeatable (1)` : ''
   const geometry = { name: 'g', srid: 3857, type: 'GEOMETRY' }
   const from = `(select the_geom_webmercator as g, ${100 / percent}::float8 as n from points${sample})`
@@ -50,33 +51,6 @@ function cellsSql(place: Tile, percent: number): string {
 }
 
 const searchPath = { PGOPTIONS: '-c search_path=public,cartodb,postgis' }
-
-/**
- * A tenth around one of ten large cities, the rest around a thousand towns. Neighbours do not lie beside each other in the
- * table. Key and both geometries are there already, so that preparing it for maps writes no row again.
- */
-export const pointsSql = (rows: number) => `
-create table points as select i::bigint as cartodb_id, place::geometry(Geometry, 4326) as the_geom,
-    st_transform(place, 3857)::geometry(Geometry, 3857) as the_geom_webmercator
-  from (select i, st_setsrid(st_point(
-      (town * 137.5)::numeric % 340 - 170 + random() + random() - 1,
-      (town * 61.8)::numeric % 120 - 60 + random() + random() - 1), 4326) as place
-  from (select i, case when i % 10 = 0 then i / 10 % ${largeCities} else ${largeCities} + i % 1000 end as town
-    from generate_series(1, ${rows}) i) as numbered) as placed`
-
-const largeCities = 10
-
-/** Its middle, where its points are densest. */
-export const largeCity = (town: number): [longitude: number, latitude: number] => [
-  ((town * 137.5) % 340) - 170,
-  ((town * 61.8) % 120) - 60,
-]
-
-export function tileAt([longitude, latitude]: readonly [number, number], z: number): Tile {
-  const radians = (latitude * Math.PI) / 180
-  const [across, down] = [(longitude + 180) / 360, (1 - Math.asinh(Math.tan(radians)) / Math.PI) / 2]
-  return { z, x: Math.floor(across * 2 ** z), y: Math.floor(down * 2 ** z) }
-}
 
 const tab = (page: Page, name: string) =>
   page.getByRole('tablist', { name: 'Views of the table' }).getByRole('tab', { name })

@@ -39,6 +39,7 @@ export function sharedAddresses(name: string, token: string) {
   return {
     page: addressOf('openMapPage', { parameters }) + query,
     style: addressOf('readMapStyle', { parameters }) + query,
+    tileJson: addressOf('readNamedMapTileJson', { parameters }) + query,
     tiles:
       addressOf('readNamedMapTile', { parameters: place }).replace(/z\/x\/y$/, '{z}/{x}/{y}.mvt') + query,
   }

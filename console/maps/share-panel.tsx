@@ -11,7 +11,7 @@ type SharePanelProps = Readonly<{ name: string; token: string; runsAs: string | 
 /** Texts to paste elsewhere. They need no API key, and end with the map. */
 export function SharePanel({ name, token, runsAs }: SharePanelProps) {
   const [error, setError] = useState<unknown>(undefined)
-  const { page, style, tiles } = sharedAddresses(name, token)
+  const { page, style, tiles, tileJson } = sharedAddresses(name, token)
   const withdraw = async () => {
     await withdrawMap(name)
     toast('The map is withdrawn')
@@ -40,6 +40,7 @@ export function SharePanel({ name, token, runsAs }: SharePanelProps) {
         text={tiles}
       />
       <Shared label="QGIS: Style URL of that connection" text={style} />
+      <Shared label="TileJSON, for other programs" text={tileJson} />
       <Shared
         label="deck.gl"
         text={`new deck.MVTLayer({ id: '${name}', data: '${tiles}', getFillColor: [11, 110, 110], getPointRadius: 4, pointRadiusUnits: 'pixels' })`}

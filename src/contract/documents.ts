@@ -403,6 +403,8 @@ export type TileJson = Readonly<{
   center: readonly number[]
   minzoom: number
   maxzoom: number
+  /** As HTML. */
+  attribution?: string
 }>
 
 /** TileJSON 2.2.0, as in the answer to an instantiation. */

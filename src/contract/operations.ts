@@ -81,6 +81,7 @@ export const operations = {
   openNamedMap: ['POST', '/user/{name}/api/v1/map/named/{template}'],
   openNamedMapByGet: ['GET', '/user/{name}/api/v1/map/named/{template}/jsonp'],
   readNamedMapTile: ['GET', '/user/{name}/api/v1/map/named/{template}/{layer}/{z}/{x}/{y}'],
+  readNamedMapTileJson: ['GET', '/user/{name}/api/v1/map/named/{template}/tiles.json'],
   openMapPage: ['GET', '/user/{name}/map/{template}'],
   readMapStyle: ['GET', '/user/{name}/map/{template}.json'],
   readFeature: ['GET', '/user/{name}/api/v1/map/{layergroupid}/{layer}/attributes/{fid}'],

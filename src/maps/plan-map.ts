@@ -3,7 +3,14 @@ import type { Session } from '../postgres/session.ts'
 import { hasSqlstate, sqlstate } from '../postgres/sqlstate.ts'
 import { toClientError } from '../postgres/wire/wire-error.ts'
 import { inLayer } from '../tiles/in-layer.ts'
-import { type Aggregation, defaultThreshold, dimensionSql, readAggregation } from './aggregation.ts'
+import type { Property } from '../tiles/tile-layer.ts'
+import {
+  type Aggregation,
+  aggregatedRows,
+  defaultThreshold,
+  dimensionSql,
+  readAggregation,
+} from './aggregation.ts'
 import { columnsSql } from './columns.ts'
 import { wholeWorld } from './layer-sql.ts'
 import { geometryTypeSql, type LayerStats, readStats } from './layer-stats.ts'
@@ -125,6 +132,14 @@ async function isAggregatedBy(
   if (type !== 'GEOMETRY') return type.startsWith('POINT')
   const { rows } = await session.query<{ type: string }>(geometryTypeSql(plan))
   return rows[0]?.type === 'ST_Point'
+}
+
+/** What the features of its tiles tell. */
+export function propertiesOf({ layer, plan, isAggregated }: PlannedLayer): readonly Property[] {
+  if (!plan || !layer.source) return []
+  if (!isAggregated) return plan.properties
+  const rows = { layer: plan.rows(wholeWorld), properties: plan.properties }
+  return aggregatedRows(rows, aggregationOf(layer.source), wholeWorld).properties
 }
 
 export const aggregationOf = ({ aggregation }: LayerSource) =>

@@ -1,16 +1,16 @@
 import { errors } from '../errors.ts'
-import type { AbortLike } from '../postgres/pools/interruption.ts'
+import { type AbortLike, Interruption } from '../postgres/pools/interruption.ts'
 
 /** Work that several callers wait for. It is told to stop when the last of them has gone. */
 export class SharedWork<T> {
   readonly #result: Promise<T>
   /** Resolves when the work has ended, well or not. */
   readonly settled: Promise<void>
-  readonly #stop = new AbortController()
+  readonly #stop = new Interruption()
   #waiting = 0
 
   constructor(work: (gone: AbortLike) => Promise<T>) {
-    this.#result = work(this.#stop.signal)
+    this.#result = work(this.#stop)
     this.settled = this.#result.then(
       () => undefined,
       () => undefined,
@@ -18,7 +18,7 @@ export class SharedWork<T> {
   }
 
   get isAbandoned(): boolean {
-    return this.#stop.signal.aborted
+    return this.#stop.aborted
   }
 
   /** Waits for the result; rejects when this caller has gone. */
@@ -28,7 +28,7 @@ export class SharedWork<T> {
       const leave = () => {
         gone.removeEventListener('abort', leave)
         this.#waiting -= 1
-        if (this.#waiting === 0) this.#stop.abort(errors.clientLeft())
+        if (this.#waiting === 0) this.#stop.tell(errors.clientLeft())
         reject(errors.clientLeft())
       }
       gone.addEventListener('abort', leave)

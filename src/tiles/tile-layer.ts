@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { quoteLiteral } from '../contract/text/quote.ts'
 import { errors } from '../errors.ts'
 import type { Session } from '../postgres/session.ts'
@@ -112,5 +112,4 @@ function readLayer(table: TableName, layer: FoundLayer | null | undefined): Laye
 const isGeometry = (column: Column): column is Extract<Column, { kind: 'geometry' }> =>
   column.kind === 'geometry'
 
-export const hashOf = (value: unknown) =>
-  createHash('sha256').update(JSON.stringify(value)).digest('base64url').slice(0, 27)
+export const hashOf = (value: unknown) => hash('sha256', JSON.stringify(value), 'base64url').slice(0, 27)

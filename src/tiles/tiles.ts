@@ -371,8 +371,7 @@ export class Tiles {
   }
 }
 
-/** What has one key is nothing to another, even of the same role. */
-/** Guests of a key share nothing with its holders, who are told more if it fails. */
+/** What has one key is nothing to another, even of the same role. Guests of a key are told less if it fails than its holders. */
 const tokenOf = ({ key, isGuest }: Principal) =>
   `${key.tokenHash.toString('base64')}${isGuest ? ' guest' : ''}`
 

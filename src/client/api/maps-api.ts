@@ -3,6 +3,7 @@ import type {
   NamedMapDocument,
   NamedMapTemplate,
   StyleDocument,
+  TileJson,
 } from '../../contract/documents.ts'
 import { type Connection, sendForText } from '../http/send.ts'
 import { sendForBytes, sendForJson } from '../http/send-checked.ts'
@@ -135,6 +136,9 @@ function namedMapsOf(connection: Connection, name: string) {
     /** The MapLibre style of a named map. */
     style: (template: string, query: StyleOptions = {}) =>
       sendForJson<StyleDocument>(connection, 'readMapStyle', { parameters: { name, template }, query }),
+    /** The TileJSON of a named map with the defaults of its placeholders. */
+    tileJson: (template: string, query: ViewerTokens = {}) =>
+      sendForJson<TileJson>(connection, 'readNamedMapTileJson', { parameters: { name, template }, query }),
     /** A vector tile of a named map with the defaults of its placeholders. */
     namedTile: async (
       template: string,

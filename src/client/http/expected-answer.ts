@@ -51,6 +51,7 @@ const schedule = ['name', 'cron', 'query', 'enabled']
 const savedQuery = ['name', 'sql', 'params']
 const webhook = ['id', 'url', 'on']
 const delivery = ['id', 'status']
+const tileJson = ['tilejson', 'tiles', 'vector_layers']
 const layergroup = ['layergroupid', 'metadata']
 
 /** What callers rely on in the documents of a user. */
@@ -92,13 +93,14 @@ const members: Partial<Record<OperationId, readonly string[]>> = {
   readQuery: savedQuery,
   describeQueries: ['openapi', 'paths'],
   listTiles: ['tiles'],
-  readTileJson: ['tilejson', 'tiles', 'vector_layers'],
+  readTileJson: tileJson,
   createMap: layergroup,
   openNamedMap: layergroup,
   listNamedMaps: ['template_ids'],
   createNamedMap: ['template_id'],
   readNamedMap: ['template'],
   replaceNamedMap: ['template_id'],
+  readNamedMapTileJson: tileJson,
   readMapStyle: ['version', 'sources', 'layers'],
   createImport: ['item_queue_id'],
   listImports: ['imports'],

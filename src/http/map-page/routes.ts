@@ -7,6 +7,7 @@ import { framedPolicy } from '../console/policy.ts'
 import { viewedAccount } from '../maps/find-map.ts'
 import { viewerTokens } from '../maps/request.ts'
 import { accountUrlOf, baseUrlOf } from '../middleware/address.ts'
+import { clientGone } from '../middleware/client-gone.ts'
 import type { Thrown } from '../middleware/error-response.ts'
 import { type Parameters, textOf } from '../middleware/parameters.ts'
 import type { Services } from '../services.ts'
@@ -14,10 +15,10 @@ import { sendTagged, setCaching } from '../tiles/send-tile-json.ts'
 import { themes } from './basemap.ts'
 import { htmlType, respondToViewer } from './error-response.ts'
 import { MapPage } from './map-page.ts'
-import { mapPageSchema, mapStyleSchema } from './schemas.ts'
-import { styleDocument } from './style-document.ts'
+import { mapPageSchema, mapStyleSchema, mapTileJsonSchema } from './schemas.ts'
+import { styleDocument, tileJsonOf } from './style-document.ts'
 
-/** Named maps for people: as a page, and as a MapLibre style. No key is needed. */
+/** Named maps for people: as a page, and for their programs as a MapLibre style or TileJSON. No key is needed. */
 export async function mapPageRoutes(app: FastifyInstance, services: Services): Promise<void> {
   await loadGrammar()
   const { config } = services
@@ -37,6 +38,16 @@ export async function mapPageRoutes(app: FastifyInstance, services: Services): P
       allowed: config.mapBasemaps,
     })
     return sendTagged(request, reply, principal, document)
+  })
+
+  const described = { ...opens, schema: mapTileJsonSchema }
+  app.get<Shown>('/api/v1/map/named/:template/tiles.json', described, async (request, reply) => {
+    const { template } = request.params
+    const account = await viewedAccount(services, request)
+    const tokens = viewerTokens(request)
+    const { shown, map } = await services.namedMaps.describe(account, template, tokens, clientGone(reply))
+    const document = tileJsonOf(shown, map, accountUrlOf(request, config, account))
+    return sendTagged(request, reply, shown.template.principal, document)
   })
 
   app.get<Shown>('/map/:template', { ...shows, schema: mapPageSchema }, async (request, reply) => {

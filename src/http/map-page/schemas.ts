@@ -1,4 +1,5 @@
 import { answered, text } from '../middleware/schemas.ts'
+import { tileJson } from '../tiles/schemas.ts'
 
 /** Described, not enforced: the readers refuse in the words of this API. */
 
@@ -40,6 +41,14 @@ export const mapStyleSchema = {
       }),
     },
   },
+} as const
+
+export const mapTileJsonSchema = {
+  ...shared,
+  summary: 'Read the TileJSON of a named map',
+  description: 'With the defaults of its placeholders. Needs no key.',
+  querystring: { type: 'object', properties: tokens },
+  response: { 200: { description: 'TileJSON 3.0.0', ...tileJson } },
 } as const
 
 export const mapPageSchema = {

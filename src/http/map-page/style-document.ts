@@ -1,9 +1,11 @@
 import type { Basemap } from '../../config/config-variables.ts'
-import type { MapPageMetadata, StyleDocument } from '../../contract/documents.ts'
+import type { MapPageMetadata, StyleDocument, TileJson } from '../../contract/documents.ts'
 import type { MapConfig } from '../../maps/map-config.ts'
+import type { InstantiatedMap } from '../../maps/maps.ts'
 import type { Members } from '../../maps/members.ts'
 import type { ShownMap } from '../../maps/named/named-maps.ts'
 import { withSourceLayers } from '../../maps/named/view-style.ts'
+import { mapTileJson } from '../maps/document.ts'
 import { rounded } from '../tiles/document.ts'
 import { basemapOf, type Theme } from './basemap.ts'
 import { cameraOf } from './camera.ts'
@@ -46,24 +48,49 @@ export function styleDocument(shown: ShownMap, options: StyleOptions): StyleDocu
   }
 }
 
-function sourcesOf({ config, template }: ShownMap, url: string): Members {
-  const { stored, token } = template
+/** The TileJSON of a named map. `url`: of the account. */
+export function tileJsonOf(shown: ShownMap, map: InstantiatedMap, url: string): TileJson {
+  const { config, view, template, bounds } = shown
+  const box = view.bounds ?? bounds
+  const name = view.title || template.stored.name
+  const { center, zoom } = cameraOf(view, box ?? undefined)
+  const attributions = new Set(tiledLayers(config).flatMap(({ attribution }) => attribution || []))
+  return {
+    ...mapTileJson(map, { name, tiles: tilesOf(template, 'all', url), bounds: box }),
+    description: view.description ?? '',
+    center: [...center, Math.floor(zoom)],
+    ...zoomsOf(config),
+    ...(attributions.size > 0 && { attribution: [...attributions].map(asHtml).join(', ') }),
+  }
+}
+
+function tilesOf({ stored, token }: ShownMap['template'], layer: number | 'all', url: string): string {
   const query = token === undefined ? '' : `?${new URLSearchParams({ auth_token: token })}`
+  return `${url}/api/v1/map/named/${stored.name}/${layer}/{z}/{x}/{y}.mvt${query}`
+}
+
+function sourcesOf({ config, template }: ShownMap, url: string): Members {
   return Object.fromEntries(
     tiledLayers(config).map(({ id, index, attribution }) => [
       id,
       {
         type: 'vector',
         // By index: an id of digits would be taken for one.
-        tiles: [`${url}/api/v1/map/named/${stored.name}/${index}/{z}/{x}/{y}.mvt${query}`],
-        minzoom: Math.max(0, Math.ceil(config.minzoom)),
-        maxzoom: Math.min(deepestZoom, Math.floor(config.maxzoom)),
-        // MapLibre shows it as HTML.
-        ...(attribution && { attribution: escapeHtml(attribution.slice(0, 500)) }),
+        tiles: [tilesOf(template, index, url)],
+        ...zoomsOf(config),
+        ...(attribution && { attribution: asHtml(attribution) }),
       },
     ]),
   )
 }
+
+/** MapLibre shows it as HTML. */
+const asHtml = (attribution: string) => escapeHtml(attribution.slice(0, 500))
+
+const zoomsOf = ({ minzoom, maxzoom }: MapConfig) => ({
+  minzoom: Math.max(0, Math.ceil(minzoom)),
+  maxzoom: Math.min(deepestZoom, Math.floor(maxzoom)),
+})
 
 /** MapLibre shows no more. */
 const deepestZoom = 22

@@ -1,6 +1,7 @@
 import type { LayergroupDocument, TileJson } from '../../contract/documents.ts'
-import type { DescribedSql, InstantiatedMap } from '../../maps/maps.ts'
-import type { PlannedLayer } from '../../maps/plan-map.ts'
+import type { InstantiatedMap } from '../../maps/maps.ts'
+import { type PlannedLayer, propertiesOf } from '../../maps/plan-map.ts'
+import type { Bounds } from '../../tiles/describe-layers.ts'
 import { fieldTypes, rounded, world } from '../tiles/document.ts'
 
 export type LayergroupOptions = Readonly<{
@@ -48,24 +49,29 @@ export function layergroupDocument(map: InstantiatedMap, options: LayergroupOpti
   }
 }
 
-/** The TileJSON of a query. */
-export function sqlTileJson({ map, bounds }: DescribedSql, url: string, token: string | undefined): TileJson {
-  const [{ layer, plan }] = map.layers as [PlannedLayer]
+export type MapTileJson = Readonly<{
+  name: string
+  /** The address of its tiles. */
+  tiles: string
+  bounds: Bounds | null
+}>
+
+/** The TileJSON of a map. */
+export function mapTileJson({ layers }: InstantiatedMap, { name, tiles, bounds }: MapTileJson): TileJson {
   const [west, south, east, north] = (bounds?.map(rounded) ?? world) as [number, number, number, number]
-  const query = token === undefined ? '' : `?${new URLSearchParams({ api_key: token })}`
   return {
     tilejson: '3.0.0',
-    name: layer.id,
+    name,
     description: '',
     scheme: 'xyz',
-    tiles: [`${url}/api/v1/map/${map.id}/${layer.id}/{z}/{x}/{y}.mvt${query}`],
-    vector_layers: [
-      {
-        id: layer.id,
-        fields: Object.fromEntries(plan!.properties.map(({ name, kind }) => [name, fieldTypes[kind]])),
+    tiles: [tiles],
+    vector_layers: layers
+      .filter(({ plan }) => plan)
+      .map((planned) => ({
+        id: planned.layer.id,
+        fields: Object.fromEntries(propertiesOf(planned).map((each) => [each.name, fieldTypes[each.kind]])),
         description: '',
-      },
-    ],
+      })),
     bounds: [west, south, east, north],
     center: [rounded((west + east) / 2), rounded((south + north) / 2), 0],
     minzoom: 0,

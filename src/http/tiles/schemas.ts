@@ -51,27 +51,31 @@ export const listSchema = {
 
 const numbers = { type: 'array', items: { type: 'number' } } as const
 
-const tileJson = {
+export const tileJson = {
   title: 'TileJson',
-  ...answered({
-    tilejson: { const: '3.0.0' },
-    name: { type: 'string' },
-    description: { type: 'string' },
-    scheme: { const: 'xyz' },
-    tiles: { type: 'array', items: { type: 'string' } },
-    vector_layers: {
-      type: 'array',
-      items: answered({
-        id: { type: 'string' },
-        fields: { type: 'object', additionalProperties: { type: 'string' } },
-        description: { type: 'string' },
-      }),
+  ...answered(
+    {
+      tilejson: { const: '3.0.0' },
+      name: { type: 'string' },
+      description: { type: 'string' },
+      scheme: { const: 'xyz' },
+      tiles: { type: 'array', items: { type: 'string' } },
+      vector_layers: {
+        type: 'array',
+        items: answered({
+          id: { type: 'string' },
+          fields: { type: 'object', additionalProperties: { type: 'string' } },
+          description: { type: 'string' },
+        }),
+      },
+      bounds: numbers,
+      center: numbers,
+      minzoom: { type: 'integer' },
+      maxzoom: { type: 'integer' },
+      attribution: text('As HTML'),
     },
-    bounds: numbers,
-    center: numbers,
-    minzoom: { type: 'integer' },
-    maxzoom: { type: 'integer' },
-  }),
+    ['attribution'],
+  ),
 } as const
 
 export const tileJsonSchema = {

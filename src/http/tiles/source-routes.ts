@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { errors } from '../../errors.ts'
 import { loadGrammar } from '../../sql/grammar.ts'
-import { sqlTileJson } from '../maps/document.ts'
+import { mapTileJson } from '../maps/document.ts'
 import { tokenForAddresses } from '../maps/request.ts'
 import { accountUrlOf } from '../middleware/address.ts'
 import { mapsCaller } from '../middleware/authenticate.ts'
@@ -41,9 +41,13 @@ async function sendSqlSource(
   const principal = await mapsCaller(services, request)
   const sql = textOf(request.query as Parameters, 'source')
   if (!sql) throw errors.badRequest('The parameter source is missing: it is one SELECT')
-  const described = await services.maps.describeSql(principal, sql, clientGone(reply))
+  const { map, bounds } = await services.maps.describeSql(principal, sql, clientGone(reply))
   const url = accountUrlOf(request, services.config, principal.account)
-  const document = sqlTileJson(described, url, tokenForAddresses(request))
+  const token = tokenForAddresses(request)
+  const query = token === undefined ? '' : `?${new URLSearchParams({ api_key: token })}`
+  const name = map.layers[0]!.layer.id
+  const tiles = `${url}/api/v1/map/${map.id}/${name}/{z}/{x}/{y}.mvt${query}`
+  const document = mapTileJson(map, { name, tiles, bounds })
   return sendTagged(request, reply, principal, document, readMaxAge(request))
 }
 

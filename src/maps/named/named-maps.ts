@@ -19,11 +19,14 @@ import { readTemplate, renderTemplate, type Template } from './template.ts'
 import {
   deleteTemplate,
   findTemplate,
+  findTemplateByRevision,
+  findTemplateHeads,
   insertTemplate,
   listTemplates,
   mostTemplates,
   type NewTemplate,
   type StoredTemplate,
+  type TemplateHead,
   updateTemplate,
 } from './template-store.ts'
 import { readView, requireBasemap, type View } from './view.ts'
@@ -39,14 +42,23 @@ type Parts = Readonly<{
   maps: Maps
 }>
 
-/** A template with who may see it, ready to run. */
-export type OpenTemplate = Readonly<{
-  stored: StoredTemplate
+/** What the text of a template says. */
+type TemplateText = Readonly<{
   document: Members
+  /** The config that the defaults of its placeholders make. */
+  defaults: unknown
+  characters: number
+}>
+
+/** As whom a template runs for a viewer. */
+type Admitted = Readonly<{
   principal: Principal
   /** That opened it; undefined if it needs none. */
   token: string | undefined
 }>
+
+/** A template with who may see it, ready to run. */
+export type OpenTemplate = Admitted & TemplateText & Readonly<{ stored: TemplateHead }>
 
 /** A template as its page shows it. */
 export type ShownMap = Readonly<{
@@ -62,6 +74,8 @@ export type ShownMap = Readonly<{
 export class NamedMaps {
   readonly #parts: Parts
   readonly #styles = new StyleChecks()
+  /** By revision. Who may open a template, and as whom it runs, is looked up each time. */
+  readonly #texts = new LRUCache<string, TemplateText>({ max: 1_000, maxSize: knownCharacters })
   /** What was read of a template, by its revision: faults too. */
   readonly #read = new LRUCache<string, Promise<ReadTemplate>>({ max: 1_000, maxSize: knownCharacters })
   /** By revision. */
@@ -94,7 +108,7 @@ export class NamedMaps {
   }
 
   async read(principal: Principal, name: string): Promise<Readonly<{ template: Members; runs_as: string }>> {
-    const found = await findTemplate(this.#control, principal.account, { name })
+    const found = await findTemplate(this.#control, principal.account, name)
     const own = ownOnly(principal)
     if (!found || (own !== undefined && found.key.id !== own)) throw notFound(principal.account, name)
     const document = this.#documentOf(found)
@@ -116,30 +130,33 @@ export class NamedMaps {
   /** Throws unless one of the tokens opens it. */
   async open(account: Account, name: string, tokens: readonly string[]): Promise<OpenTemplate> {
     const { epoch } = this.#parts.directory
-    const stored = await findTemplate(this.#control, account, { name })
+    const [head] = await findTemplateHeads(this.#control, account, [name])
+    const known = head && this.#texts.get(head.revision)
+    if (known) return { ...this.#admit(account, head, tokens, epoch), ...known, stored: head }
+    const stored = head && (await findTemplate(this.#control, account, name))
     if (!stored) throw notFound(account, name)
-    return this.#opened(account, stored, tokens, epoch)
+    return { ...this.#admit(account, stored, tokens, epoch), ...this.#readText(stored), stored }
   }
 
   /** How it is shown. Throws unless one of the tokens opens it. */
   async view(account: Account, name: string, tokens: readonly string[]): Promise<Omit<ShownMap, 'bounds'>> {
     const template = await this.open(account, name, tokens)
-    const { template: text } = template.stored
+    const size = template.characters + 1_000
     const key = await this.#readKey(template)
     const known = this.#read.get(key)
     if (known) return { template, ...(await known).shown }
     const read = this.#readShown(template)
-    this.#read.set(key, read, { size: text.length + 1_000 })
+    this.#read.set(key, read, { size })
     const { shown, characters } = await read
-    if (this.#read.peek(key) === read) this.#read.set(key, read, { size: text.length + characters + 1_000 })
+    if (this.#read.peek(key) === read) this.#read.set(key, read, { size: size + characters })
     return { template, ...shown }
   }
 
   /** Named maps in it can change without it. */
-  async #readKey({ stored: { revision }, document, principal }: OpenTemplate): Promise<string> {
+  async #readKey({ stored, document, defaults, principal }: OpenTemplate): Promise<string> {
+    const { revision } = stored
     if (!hasNamedLayers(document)) return revision
-    const config = renderTemplate(document, {})
-    return `${revision} ${(await this.#parts.maps.identify(principal.account, config, revision)).id}`
+    return `${revision} ${(await this.#parts.maps.identify(principal.account, defaults, revision)).id}`
   }
 
   /** The same with where its rows are. */
@@ -147,6 +164,17 @@ export class NamedMaps {
     const shown = await this.view(account, name, tokens)
     const isPlaced = shown.view.bounds !== undefined || shown.view.center !== undefined
     return { ...shown, bounds: isPlaced ? null : await this.#boundsOf(shown.template) }
+  }
+
+  /** The same with its layers as they are now. */
+  async describe(
+    account: Account,
+    name: string,
+    tokens: readonly string[],
+    gone: AbortLike,
+  ): Promise<Readonly<{ shown: ShownMap; map: InstantiatedMap }>> {
+    const shown = await this.show(account, name, tokens)
+    return { shown, map: await this.instantiate(shown.template, {}, gone) }
   }
 
   /** Known for some seconds: opening a page must not read all its rows each time. */
@@ -174,17 +202,16 @@ export class NamedMaps {
   }
 
   /** The map that the defaults of its placeholders make. */
-  async byDefaults({ principal, stored, document }: OpenTemplate, gone: AbortLike): Promise<OpenedMap> {
+  async byDefaults({ principal, stored, defaults }: OpenTemplate, gone: AbortLike): Promise<OpenedMap> {
     const { maps } = this.#parts
     const { revision } = stored
-    const config = renderTemplate(document, {})
-    const { id, templates } = await maps.identify(principal.account, config, revision)
+    const { id, templates } = await maps.identify(principal.account, defaults, revision)
     const isUnknown = (error: unknown) => error instanceof AppError && error.code === 'map-unknown'
     try {
       return await maps.open(principal, id, { revision, templates })
     } catch (error) {
       if (!isUnknown(error)) throw error
-      const made = await maps.instantiate(principal, config, gone, revision)
+      const made = await maps.instantiate(principal, defaults, gone, revision)
       return maps.open(principal, made.id, { revision })
     }
   }
@@ -198,19 +225,19 @@ export class NamedMaps {
     const [user, revision = '', id = ''] = token.split('@')
     if (user !== account.username) throw errors.templateForbidden()
     const { epoch } = this.#parts.directory
-    const stored = await findTemplate(this.#control, account, { revision })
-    if (!stored) throw errors.mapUnknown(token.slice(0, 200))
-    const { principal } = this.#opened(account, stored, tokens, epoch)
-    return { principal, map: await this.#parts.maps.open(principal, id, { revision: stored.revision }) }
+    const head = await findTemplateByRevision(this.#control, account, revision)
+    if (!head) throw errors.mapUnknown(token.slice(0, 200))
+    const { principal } = this.#admit(account, head, tokens, epoch)
+    return { principal, map: await this.#parts.maps.open(principal, id, { revision: head.revision }) }
   }
 
-  #opened(account: Account, stored: StoredTemplate, tokens: readonly string[], epoch: number): OpenTemplate {
-    const valid = this.#tokensOf(stored)
+  /** Throws unless one of the tokens opens it. */
+  #admit(account: Account, head: TemplateHead, tokens: readonly string[], epoch: number): Admitted {
+    const valid = this.#tokensOf(head)
     const token = valid ? matchingToken(valid, tokens) : undefined
     if (valid && token === undefined) throw errors.templateForbidden()
-    if (!stored.key.apis.includes('maps')) throw errors.apiForbidden('Forbidden')
-    const principal = this.#parts.directory.guest({ account, key: stored.key }, epoch)
-    return { stored, document: this.#documentOf(stored), principal, token }
+    if (!head.key.apis.includes('maps')) throw errors.apiForbidden('Forbidden')
+    return { principal: this.#parts.directory.guest({ account, key: head.key }, epoch), token }
   }
 
   async #checked(account: Account, raw: unknown): Promise<Template> {
@@ -231,10 +258,17 @@ export class NamedMaps {
     return template
   }
 
-  async #readShown({ document, principal }: OpenTemplate): Promise<ReadTemplate> {
-    const layergroup = renderTemplate(document, {})
-    const { config, characters } = await this.#parts.maps.readConfig(principal.account, layergroup)
+  async #readShown({ document, defaults, principal }: OpenTemplate): Promise<ReadTemplate> {
+    const { config, characters } = await this.#parts.maps.readConfig(principal.account, defaults)
     return { shown: { config, view: readView(document.view, tiledIds(config)) }, characters }
+  }
+
+  #readText(stored: StoredTemplate): TemplateText {
+    const document = this.#documentOf(stored)
+    const characters = stored.template.length
+    const text = { document, defaults: renderTemplate(document, {}), characters }
+    this.#texts.set(stored.revision, text, { size: characters + 1_000 })
+    return text
   }
 
   #documentOf({ template }: StoredTemplate): Members {
@@ -252,7 +286,7 @@ export class NamedMaps {
     }
   }
 
-  #tokensOf({ sealedTokens }: StoredTemplate): readonly string[] | null {
+  #tokensOf({ sealedTokens }: TemplateHead): readonly string[] | null {
     return sealedTokens && (JSON.parse(this.#parts.secrets.open(sealedTokens)) as string[])
   }
 

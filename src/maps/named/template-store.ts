@@ -88,18 +88,26 @@ export async function listTemplates(
   return rows.map(({ name }) => name)
 }
 
-/** By its name, or by the beginning of its revision. */
 export async function findTemplate(
   control: Control,
-  { userId }: Account,
-  by: Readonly<{ name: string } | { revision: string }>,
+  account: Account,
+  name: string,
 ): Promise<StoredTemplate | undefined> {
+  return (await findTemplates(control, account, [name]))[0]
+}
+
+/** By the beginning of its revision. */
+export async function findTemplateByRevision(
+  control: Control,
+  { userId }: Account,
+  beginning: string,
+): Promise<TemplateHead | undefined> {
   const askedAt = performance.now()
   const { rows } = await control.query(
-    `select ${headColumns}, t.template ${fromTemplates} and ${'name' in by ? 't.name = $2' : 'left(t.revision, 8) = $2'}`,
-    [userId, 'name' in by ? by.name : by.revision],
+    `select ${headColumns} ${fromTemplates} and left(t.revision, 8) = $2`,
+    [userId, beginning],
   )
-  return rows.map((row) => readStored(row, askedAt))[0]
+  return rows.map((row) => readHead(row, askedAt))[0]
 }
 
 /** Those of the names that exist. */

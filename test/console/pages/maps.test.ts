@@ -84,6 +84,8 @@ test('a map is made from a table and a query, coloured by value, seen, shared, c
   await shown.close()
   const tiles = await page.getByRole('region', { name: 'QGIS: Layer' }).innerText()
   assert.equal((await fetch(tiles.replace('{z}/{x}/{y}', '0/0/0'))).status, 200)
+  const tileJson = await fetch(await page.getByRole('region', { name: 'TileJSON' }).innerText())
+  assert.deepEqual(((await tileJson.json()) as { tiles: string[] }).tiles, [tiles])
 
   await page.reload()
   await page.getByLabel('Classes', { exact: true }).waitFor()

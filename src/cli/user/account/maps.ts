@@ -62,22 +62,26 @@ const share: UserCommand = {
     frame: { type: 'boolean', help: 'print an <iframe> for a web page instead' },
     style: { type: 'boolean', help: 'print the address of its MapLibre style instead' },
     tiles: { type: 'boolean', help: 'print the address of its vector tiles instead' },
+    tilejson: { type: 'boolean', help: 'print the address of its TileJSON instead' },
   },
   run: (call) =>
     withService(call, async ({ client, url, user }) => {
-      const { frame, style, tiles } = call.values
-      if ([frame, style, tiles].filter(Boolean).length > 1)
-        throw new UsageError('choose one of --frame, --style and --tiles')
+      const chosen = (['frame', 'style', 'tiles', 'tilejson'] as const).filter((name) => call.values[name])
+      if (chosen.length > 1) throw new UsageError('choose one of --frame, --style, --tiles and --tilejson')
+      const [what = 'page'] = chosen
       const { template } = await client.maps.read(call.args[0]!)
-      const address = `${url}${pathTo(template.name, user, tiles ? 'tiles' : style ? 'style' : 'page')}${tokenQuery(template)}`
+      const address = `${url}${pathTo(template.name, user, what)}${tokenQuery(template)}`
       const text = `<iframe src="${address}" width="100%" height="480" frameborder="0" allowfullscreen></iframe>`
-      call.terminal.out.write(`${frame ? text : address}\n`)
+      call.terminal.out.write(`${what === 'frame' ? text : address}\n`)
     }),
 }
 
-function pathTo(template: string, name: string, what: 'page' | 'style' | 'tiles'): string {
-  if (what === 'page') return pathOf('openMapPage', { name, template })
+type Shared = 'page' | 'frame' | 'style' | 'tiles' | 'tilejson'
+
+function pathTo(template: string, name: string, what: Shared): string {
+  if (what === 'page' || what === 'frame') return pathOf('openMapPage', { name, template })
   if (what === 'style') return pathOf('readMapStyle', { name, template })
+  if (what === 'tilejson') return pathOf('readNamedMapTileJson', { name, template })
   const parameters = { name, template, layer: 'all', z: 'z', x: 'x', y: 'y' }
   return pathOf('readNamedMapTile', parameters).replace(/z\/x\/y$/, '{z}/{x}/{y}.mvt')
 }
