@@ -178,6 +178,23 @@ export const serviceCommands = {
     summary: 'check an installation and say what to fix',
     details: ['It changes nothing. The exit code is 1 if a check fails.'],
   },
+  'activity stop': {
+    summary: 'stop a statement, cancel a job, or stop all of a user',
+    arguments: [{ name: 'ID', kind: 'text', isOptional: true }],
+    options: { user: { type: 'string', value: 'USER', help: 'all that runs for this user' } },
+    details: [
+      'The caller gets 409 statement-cancelled. Waiting jobs stay in the queue: suspend the user to stop these.',
+      'This is audited. The exit code is 1 if a process did not answer.',
+    ],
+  },
+  activity: {
+    summary: 'show what runs now in all processes, longest first',
+    options: {
+      user: { type: 'string', value: 'USER', help: 'of one user only' },
+      full: { type: 'boolean', help: 'show whole texts of SQL; this is audited' },
+      limit: { type: 'string', value: 'N', help: 'how many; 100 if not given' },
+    },
+  },
   audit: {
     summary: 'show changes of keys and accounts, newest first',
     details: ['Refused credentials are recorded too.'],

@@ -112,6 +112,8 @@ export const operations = {
   runDoctor: ['GET', '/admin/v1/doctor'],
   listAudit: ['GET', '/admin/v1/audit'],
   readActivity: ['GET', '/admin/v1/activity'],
+  stopActivity: ['DELETE', '/admin/v1/activity/{id}'],
+  stopUserActivity: ['DELETE', '/admin/v1/users/{username}/activity'],
   isAlive: ['GET', '/health/live'],
   isReady: ['GET', '/health/ready'],
   readMetrics: ['GET', '/metrics'],

@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { repairAccounts } from '../accounts/repair-accounts.ts'
+import { activityChannel } from '../activity/activity-store.ts'
+import { AnswerQuestions } from '../activity/answer-questions.ts'
 import { AuditEndings } from '../audit/audit-endings.ts'
 import { AuditRefusals } from '../audit/audit-refusals.ts'
 import { Directory } from '../auth/directory.ts'
@@ -97,6 +99,8 @@ async function startParts(
   const lost = new AbortController()
   const directory = makeDirectory(installation, lost, started)
   const refusals = startAudit(installation, config, started)
+  const questions = new AnswerQuestions(installation.databases, log)
+  directory.hear(activityChannel, (id) => void questions.answer(id))
   const readiness = { isReady: false }
   const shared = buildShared(config, installation, directory)
   const services: Services = {

@@ -5,12 +5,15 @@ import type { Session } from '../postgres/session.ts'
 import type { WireHandler, WireOutcome } from '../postgres/wire/wire-handler.ts'
 import type { WireQuery, WireText } from '../postgres/wire/wire-query.ts'
 import { unlessAborted } from '../waiting/unless-aborted.ts'
+import type { RunningStatement } from './running-statements.ts'
 import { stopStatement } from './stop-statement.ts'
 import { silenceTimeout, type TimeLimits, wholeTimeout } from './time-limits.ts'
 
 export type StatementRunOptions = Readonly<{
   databases: Databases
   session: Session
+  /** As the operator sees it. */
+  statement: RunningStatement
   limits: TimeLimits
   /** Fires when the client leaves. */
   gone: AbortLike
@@ -56,6 +59,7 @@ export class StatementRun {
     const { whole, silence = whole } = options.limits
     this.#watchdog = setTimeout(this.#watch, Math.min(whole.ms, silence.ms))
     options.gone.addEventListener('abort', this.#onGone)
+    options.statement.runs(this)
   }
 
   /** Sends one message, or several at once. Settles like `WireQuery.done`. */
@@ -155,6 +159,7 @@ export class StatementRun {
     this.#isOver = true
     clearTimeout(this.#watchdog)
     this.#options.gone.removeEventListener('abort', this.#onGone)
+    this.#options.statement.end()
     this.#wire?.resume()
   }
 

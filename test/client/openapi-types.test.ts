@@ -99,6 +99,8 @@ const answers: Readonly<Record<string, string>> = {
   runDoctor: `{ checks: Answer<AdminClient['doctor']> }`,
   listAudit: `{ records: Answer<AdminClient['audit']> }`,
   readActivity: `Answer<AdminClient['activity']>`,
+  stopActivity: `Answer<AdminClient['stopActivity']>`,
+  stopUserActivity: `Answer<AdminClient['users']['stopActivity']>`,
   isAlive: `Answer<Client['health']['live']>`,
   isReady: `Answer<Client['health']['ready']>`,
 }

@@ -142,6 +142,8 @@ async function askForInstallation(ask: Ask, name: string, admin: Headers): Promi
   await ask('listAudit', 200, { query: { account: name, limit: '2' }, headers: admin })
   await ask('listAudit', 400, { query: { limit: '0' }, headers: admin })
   await ask('readActivity', 200, { headers: admin })
+  await ask('stopActivity', 404, { parameters: { id: 'none-1' }, headers: admin })
+  await ask('stopUserActivity', 200, { parameters: { username: name }, headers: admin })
 }
 
 /** Sends the request of an operation and holds the answer against its description. */

@@ -8,6 +8,7 @@ import {
   serviceSection,
 } from '../service-commands.ts'
 import { openTerminal } from '../terminal.ts'
+import { activityRuns } from './activity.ts'
 import { runAudit } from './audit.ts'
 import { backupRuns } from './backup.ts'
 import { explainOperatorFailure } from './explain-error.ts'
@@ -35,6 +36,7 @@ const runs: Readonly<Record<ServiceCommandName, Command['run']>> = {
   ...shareRuns,
   ...hostRuns,
   ...maintenanceRuns,
+  ...activityRuns,
   audit: runAudit,
   'secret rotate': runSecretRotate,
   ...backupRuns,
