@@ -13,7 +13,7 @@ const layers = [
   ['activity', 'sessions', 'imports', 'exports', 'maps', 'saved-queries', 'schedules', 'webhooks'],
   ['keys', 'jobs', 'copy', 'query', 'tables', 'tiles'],
   ['statements'],
-  ['doctor'],
+  ['doctor', 'usage'],
   ['accounts'],
   ['hosts'],
   ['audit'],

@@ -11,6 +11,8 @@ import type {
   OrganizationDocument,
   PlanDocument,
   StoppedActivity,
+  UsageDocument,
+  UsageFilter,
   UserChanges,
   UserDocument,
   UserKeyList,
@@ -45,6 +47,9 @@ export function adminClient({ baseUrl, token, retries }: AdminOptions, transport
       suspend: (username: string, reason: string) =>
         sendForJson<UserDocument>(connection, 'suspendUser', { ...user(username), json: { reason } }),
       resume: (username: string) => sendForJson<UserDocument>(connection, 'resumeUser', user(username)),
+      /** What it has used. */
+      usage: (username: string, query: UsageFilter = {}) =>
+        sendForJson<UsageDocument>(connection, 'readUserUsage', { ...user(username), query }),
       /** Stops all its statements, and cancels its running jobs. */
       stopActivity: (username: string) =>
         sendForJson<StoppedActivity>(connection, 'stopUserActivity', user(username)),

@@ -13,6 +13,7 @@ import type { CheckStatus, HostVerdict, ReadinessStatus, ReplicationRole } from 
 import type { JobStatus, StepStatus } from './job-status.ts'
 import type { KeyType } from './key-names.ts'
 import type { DatasetMode, DatasetPrivacy, Privacy } from './table-names.ts'
+import type { UsageKind, UsagePeriod } from './usage-names.ts'
 import type { Notify } from './webhooks.ts'
 
 /** The documents of the HTTP API, as they are on the wire. */
@@ -740,6 +741,36 @@ export type ActivityFilter = Readonly<{
   user?: string | undefined
   /** `full`: whole texts; that is recorded. */
   text?: 'cut' | 'full' | undefined
+}>
+export type UsageDocument = Readonly<{
+  username: string
+  since: string
+  until: string
+  by: UsagePeriod
+  /** Those in which something was used, the oldest first. */
+  periods: readonly UsagePeriodDocument[]
+}>
+export type UsagePeriodDocument = Readonly<{
+  /** Its begin, in UTC. */
+  from: string
+  requests: Readonly<Partial<Record<UsageKind, number>>>
+  /** Jobs and imports that have ended. */
+  jobs: number
+  tiles: number
+  /** In which statements had a connection. */
+  postgres_seconds: number
+  rows_out: number
+  rows_in: number
+  bytes_out: number
+  bytes_in: number
+  /** The largest that was measured; null if it was not measured. */
+  disk_bytes: number | null
+}>
+export type UsageFilter = Readonly<{
+  /** A day or a time; 30 days before `until` unless told. */
+  since?: string | undefined
+  until?: string | undefined
+  by?: UsagePeriod | undefined
 }>
 export type StoppedActivity = Readonly<{
   stopped: readonly Readonly<{

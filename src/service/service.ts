@@ -42,6 +42,7 @@ import { SavedQueries } from '../saved-queries/saved-queries.ts'
 import { Sessions } from '../sessions/sessions.ts'
 import { loadGrammar } from '../sql/grammar.ts'
 import { Tiles } from '../tiles/tiles.ts'
+import { KeepUsage } from '../usage/keep-usage.ts'
 import { unlessAborted } from '../waiting/unless-aborted.ts'
 import { Webhooks } from '../webhooks/webhooks.ts'
 import { startWorker } from '../worker/worker.ts'
@@ -99,6 +100,7 @@ async function startParts(
   const lost = new AbortController()
   const directory = makeDirectory(installation, lost, started)
   const refusals = startAudit(installation, config, started)
+  startUsage(installation, started)
   const questions = new AnswerQuestions(installation.databases, log)
   directory.hear(activityChannel, (id) => void questions.answer(id))
   const readiness = { isReady: false }
@@ -188,6 +190,13 @@ function startAudit(
   started.push({ name: 'audit', limitMs: 2_000, stop: () => refusals.stop() })
   refusals.start()
   return refusals
+}
+
+/** Stopped after the work that it counts. */
+function startUsage({ databases, log }: Installation, started: StartedParts): void {
+  const usage = new KeepUsage(databases, log)
+  started.push({ name: 'usage', limitMs: 2_000, stop: () => usage.stop() })
+  usage.start()
 }
 
 /** What all requests share: built once per process. */

@@ -18,6 +18,7 @@ import { organizationRuns } from './organizations.ts'
 import { planRuns } from './plans.ts'
 import { runSecretRotate } from './secret.ts'
 import { shareRuns } from './tables.ts'
+import { runUsage } from './usage.ts'
 import { runUserSet } from './user-set.ts'
 import { userRuns } from './users.ts'
 
@@ -37,6 +38,7 @@ const runs: Readonly<Record<ServiceCommandName, Command['run']>> = {
   ...hostRuns,
   ...maintenanceRuns,
   ...activityRuns,
+  usage: runUsage,
   audit: runAudit,
   'secret rotate': runSecretRotate,
   ...backupRuns,

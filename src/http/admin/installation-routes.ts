@@ -3,11 +3,16 @@ import { activityDocument, stoppedDocument } from '../../activity/activity-docum
 import { listActivity } from '../../activity/list-activity.ts'
 import { stopActivity, stopActivityOf } from '../../activity/stop-activity.ts'
 import { listAudit } from '../../audit/audit-store.ts'
+import { userByName } from '../../auth/account-store.ts'
 import { doctor } from '../../doctor/doctor.ts'
+import { errors } from '../../errors.ts'
 import { listHosts } from '../../hosts/list-hosts.ts'
 import { readActivity } from '../../jobs/activity-store.ts'
 import type { Parameters } from '../middleware/parameters.ts'
 import type { Services } from '../services.ts'
+import { readWantedUsage } from '../usage/request.ts'
+import { sendUsage } from '../usage/routes.ts'
+import { userUsageSchema } from '../usage/schemas.ts'
 import {
   activitySchema,
   auditSchema,
@@ -53,6 +58,18 @@ export function installationRoutes(app: FastifyInstance, services: Services): vo
     async ({ params, query }) => {
       readNoParameters(query)
       return stoppedDocument(await stopActivity(databases, params.id))
+    },
+  )
+
+  app.get<{ Params: { username: string } }>(
+    '/users/:username/usage',
+    { ...described, schema: userUsageSchema },
+    async (request, reply) => {
+      const { username } = request.params
+      const wanted = readWantedUsage(request)
+      const account = await userByName(databases.control, username)
+      if (!account) throw errors.accountNotFound('User', username)
+      return sendUsage(services, account, wanted, reply)
     },
   )
 
