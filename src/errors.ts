@@ -249,6 +249,17 @@ export const errors = {
     extras: ErrorExtras = {},
   ) => raise('statement-cancelled', 'conflict', `The statement was cancelled ${by}`, { ...extras, cause }),
 
+  // activity
+  activityNotFound: (id: string) =>
+    raise('activity-not-found', 'not-found', `Nothing runs with the id ${id}: it may have ended`),
+  activityNotAnswered: (count: number) =>
+    raise(
+      'activity-not-answered',
+      'unavailable',
+      `${count === 1 ? 'A process' : `${count} processes`} did not answer in time: it is not known whether the statement was stopped`,
+      { retryAfterSeconds: 5 },
+    ),
+
   // batch jobs
   jobInvalid: (text: string) => raise('job-invalid', 'invalid', text),
   jobNotFound: (id: string) => raise('job-not-found', 'not-found', `Job with id ${id} not found`),

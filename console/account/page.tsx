@@ -12,6 +12,7 @@ import { LargestTables } from './largest-tables.tsx'
 import { RatePanel } from './rate-panel.tsx'
 import { Size } from './size.tsx'
 import { TablesNotVacuumed } from './tables-not-vacuumed.tsx'
+import { UsagePanel } from './usage-panel.tsx'
 import { WebhooksPanel } from './webhooks/webhooks-panel.tsx'
 
 adoptStyles(css)
@@ -51,6 +52,7 @@ export default function AccountPage() {
         ) : (
           <Load from={me}>{(found) => found && <Known {...found.user_data} />}</Load>
         )}
+        {isMaster && <UsagePanel />}
         {isMaster && <WebhooksPanel />}
         <KeptPanel />
       </div>

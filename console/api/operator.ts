@@ -8,6 +8,7 @@ import type {
   NewUser,
   OrganizationDocument,
   Readiness,
+  StoppedActivity,
   UserChanges,
   UserDocument,
   UserKeyList,
@@ -68,6 +69,12 @@ export const runDoctor = async (signal: AbortSignal) =>
 
 export const listAudit = async (query: AuditFilter, signal?: AbortSignal) =>
   (await requestJson<{ records: readonly AuditDocument[] }>('listAudit', { query, signal })).records
+
+export const stopActivity = (id: string) =>
+  requestJson<StoppedActivity>('stopActivity', { parameters: { id } })
+
+export const stopUserActivity = (username: string) =>
+  requestJson<StoppedActivity>('stopUserActivity', { parameters: { username } })
 
 export const readActivity = (signal: AbortSignal, limit?: number) =>
   requestJson<ActivityDocument>('readActivity', { query: { limit }, signal })

@@ -29,8 +29,11 @@ export type ApiCall = Pick<
 export const request = (operation: OperationId, call: ApiCall = {}): Promise<HttpResponse> =>
   sent(send, operation, call)
 
+export const requestText = (operation: OperationId, call: ApiCall = {}): Promise<string> =>
+  sent(sendForText, operation, call)
+
 export async function requestJson<T>(operation: OperationId, call: ApiCall = {}): Promise<T> {
-  return JSON.parse(await sent(sendForText, operation, call)) as T
+  return JSON.parse(await requestText(operation, call)) as T
 }
 
 async function sent<Answer>(

@@ -1,21 +1,23 @@
 import type { ActivityDocument } from '../../src/contract/documents.ts'
 import { readActivity } from '../api/operator.ts'
 import { serviceNow } from '../parts/browser/clock.ts'
-import { hrefOf, pathTo } from '../parts/browser/route.ts'
 import { formatAge, formatCount, formatDuration, formatTime, plural } from '../parts/format.ts'
 import { Skeleton } from '../parts/loading.tsx'
-import { Empty, ErrorNotice } from '../parts/notice.tsx'
+import { Empty, ErrorNotice, Notice } from '../parts/notice.tsx'
 import { Table } from '../parts/table.tsx'
+import { Statements } from './statements.tsx'
 import { usePolled } from './use-polled.ts'
+import { UserLink } from './user-link.tsx'
 
-/** What the workers are doing. Refreshed while the tab is visible. */
+/** What runs for callers, and what the workers are doing. Refreshed while the tab is visible. */
 export function ActivityPage() {
   const { value, error } = usePolled((signal) => readActivity(signal), everyMs)
   return (
     <>
       <h1>Activity</h1>
       <p class="muted">
-        What the workers are doing: batch jobs of all users, refreshed every 2 seconds. SQL is not shown.
+        What runs now in all processes, refreshed every 2 seconds. SQL is cut at 1,024 characters. Stops are
+        recorded in the audit log.
       </p>
       {error !== undefined && <ErrorNotice error={error} />}
       {value ? <Shown {...value} /> : error === undefined && <Skeleton />}
@@ -25,13 +27,23 @@ export function ActivityPage() {
 
 const everyMs = 2_000
 
-function Shown({ running, waiting, left_out }: ActivityDocument) {
+function Shown({ statements, running, waiting, left_out, silent_processes }: ActivityDocument) {
   return (
     <>
-      <h2>Running</h2>
+      {silent_processes > 0 && (
+        <Notice kind="warning">
+          {plural(silent_processes, 'process', 'processes')} did not answer: what runs there is not shown.
+        </Notice>
+      )}
+      <h2>Statements</h2>
+      {statements.length === 0 ? <Empty>Nothing runs.</Empty> : <Statements statements={statements} />}
+      {left_out.statements > 0 && (
+        <p class="muted">{plural(left_out.statements, 'more statement')} not shown.</p>
+      )}
+      <h2>Running jobs</h2>
       {running.length === 0 ? <Empty>No jobs are running.</Empty> : <Running jobs={running} />}
       {left_out.running > 0 && <p class="muted">{plural(left_out.running, 'more job')} not shown.</p>}
-      <h2>Waiting</h2>
+      <h2>Waiting jobs</h2>
       {waiting.length === 0 ? <Empty>No jobs are waiting.</Empty> : <Waiting users={waiting} />}
       {left_out.waiting > 0 && <p class="muted">{plural(left_out.waiting, 'more user')} not shown.</p>}
     </>
@@ -75,8 +87,4 @@ function Waiting({ users }: Readonly<{ users: ActivityDocument['waiting'] }>) {
       ))}
     </Table>
   )
-}
-
-function UserLink({ username }: Readonly<{ username: string }>) {
-  return <a href={hrefOf(pathTo('operator', 'users', username))}>{username}</a>
 }

@@ -2,11 +2,11 @@ import { useState } from 'preact/hooks'
 import { hasCode } from '../../src/client/cartage-error.ts'
 import type { UserDocument } from '../../src/contract/documents.ts'
 import { ApiError } from '../api/api-error.ts'
-import { deleteUser, readMasterKey, readUser } from '../api/operator.ts'
+import { deleteUser, readMasterKey, readUser, stopUserActivity } from '../api/operator.ts'
 import { hrefOf, navigate } from '../parts/browser/route.ts'
 import { ConfirmedAct } from '../parts/controls/confirmed-act.tsx'
 import { copyText } from '../parts/controls/copy-button.tsx'
-import { formatTime } from '../parts/format.ts'
+import { formatTime, plural } from '../parts/format.ts'
 import { Load, useLoaded } from '../parts/loading.tsx'
 import { Empty, ErrorNotice } from '../parts/notice.tsx'
 import { toast } from '../parts/toast.tsx'
@@ -34,6 +34,11 @@ function KnownUser({ of: user, reload }: Readonly<{ of: UserDocument; reload: ()
   const { username, organization, org_role, created_at } = user
   const copyKey = () =>
     readMasterKey(username).then((token) => copyText(token, 'Master key copied'), setError)
+  const stopAll = () =>
+    stopUserActivity(username).then(
+      ({ stopped }) => toast(`Stopped ${plural(stopped.length, 'statement')}`),
+      setError,
+    )
   const remove = async () => {
     await deleteUser(username)
     toast(`User ${username} deleted`)
@@ -54,6 +59,13 @@ function KnownUser({ of: user, reload }: Readonly<{ of: UserDocument; reload: ()
         </div>
         <button type="button" title="This is recorded in the audit log" onClick={copyKey}>
           Copy Master key
+        </button>
+        <button
+          type="button"
+          title="Stops all statements of the user, and cancels its running jobs. Recorded in the audit log"
+          onClick={stopAll}
+        >
+          Stop activity
         </button>
         <ConfirmedAct name={username} label="Delete" act="Delete user" run={remove} failed={setError}>
           <p>

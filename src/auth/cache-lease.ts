@@ -15,6 +15,8 @@ export type LeaseEvents = Readonly<{
   forget: () => void
   /** Loads, on this connection, what every process must know before a change is answered. */
   catchUp: (client: ClientBase) => Promise<void>
+  /** Messages to every process that has a lease, by channel. */
+  others?: ReadonlyMap<string, (payload: string) => void>
 }>
 
 /**
@@ -40,6 +42,7 @@ export class CacheLease {
       answerMs,
       onConnect: (client) => this.#register(client),
       onMessage: (payload) => this.#hear(Number(payload)),
+      ...(events.others && { others: events.others }),
       onRound: (client) => this.#renew(client),
       onLost: () => this.#lose(),
       onStop: (client) => this.#giveUp(client),

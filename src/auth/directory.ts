@@ -29,6 +29,7 @@ export class Directory {
   readonly #secrets: Secrets
   readonly #catchUp: CatchUp
   readonly #lease: CacheLease
+  readonly #heard = new Map<string, (message: string) => void>()
   readonly #uses: KeyUses
   readonly #accounts = new LRUCache<string, NamedAccount>({ ...atMost(10_000), ttl: longestMs })
   readonly #keys = new LRUCache<string, CallerKey>({ ...atMost(20_000), ttl: longestMs })
@@ -41,7 +42,16 @@ export class Directory {
     this.#secrets = secrets
     this.#catchUp = catchUp
     this.#uses = new KeyUses(control, log)
-    this.#lease = new CacheLease(control, log, { forget: () => this.#forget(), catchUp })
+    this.#lease = new CacheLease(control, log, {
+      forget: () => this.#forget(),
+      catchUp,
+      others: this.#heard,
+    })
+  }
+
+  /** Before `start`: passes on what is told to all processes on this channel. */
+  hear(channel: string, onMessage: (message: string) => void): void {
+    this.#heard.set(channel, onMessage)
   }
 
   start(): Promise<void> {

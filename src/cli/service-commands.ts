@@ -1,4 +1,5 @@
 import { accountLimitNames, auditActions } from '../contract/admin-names.ts'
+import { usageDays, usagePeriods } from '../contract/usage-names.ts'
 import { type CommandSection, type CommandSpec, outputOptions, yesOption } from './command.ts'
 
 const nameArgument = [{ name: 'NAME', kind: 'text' }] as const
@@ -177,6 +178,34 @@ export const serviceCommands = {
   doctor: {
     summary: 'check an installation and say what to fix',
     details: ['It changes nothing. The exit code is 1 if a check fails.'],
+  },
+  'activity stop': {
+    summary: 'stop a statement, cancel a job, or stop all of a user',
+    arguments: [{ name: 'ID', kind: 'text', isOptional: true }],
+    options: { user: { type: 'string', value: 'USER', help: 'all that runs for this user' } },
+    details: [
+      'The caller gets 409 statement-cancelled. Waiting jobs stay in the queue: suspend the user to stop these.',
+      'This is audited. The exit code is 1 if a process did not answer.',
+    ],
+  },
+  activity: {
+    summary: 'show what runs now in all processes, longest first',
+    options: {
+      user: { type: 'string', value: 'USER', help: 'of one user only' },
+      full: { type: 'boolean', help: 'show whole texts of SQL; this is audited' },
+      limit: { type: 'string', value: 'N', help: 'how many; 100 if not given' },
+    },
+  },
+  usage: {
+    summary: 'show what a user, or each of all users, has used',
+    arguments: [{ name: 'USER', kind: 'text', isOptional: true }],
+    options: {
+      since: { type: 'string', value: 'DAY', help: 'a day or a time; 30 days ago if not given' },
+      until: { type: 'string', value: 'DAY', help: 'a day or a time, not included; now if not given' },
+      by: { type: 'string', value: 'PERIOD', kind: usagePeriods, help: 'hour, day or month, in UTC' },
+      csv: { type: 'boolean', help: 'print CSV, of one user' },
+    },
+    details: [`It is kept for ${usageDays} days. A count is stored within a minute.`],
   },
   audit: {
     summary: 'show changes of keys and accounts, newest first',

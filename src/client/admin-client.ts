@@ -1,5 +1,6 @@
 import type {
   ActivityDocument,
+  ActivityFilter,
   AuditDocument,
   AuditFilter,
   CheckDocument,
@@ -9,6 +10,9 @@ import type {
   NewUser,
   OrganizationDocument,
   PlanDocument,
+  StoppedActivity,
+  UsageDocument,
+  UsageFilter,
   UserChanges,
   UserDocument,
   UserKeyList,
@@ -43,6 +47,12 @@ export function adminClient({ baseUrl, token, retries }: AdminOptions, transport
       suspend: (username: string, reason: string) =>
         sendForJson<UserDocument>(connection, 'suspendUser', { ...user(username), json: { reason } }),
       resume: (username: string) => sendForJson<UserDocument>(connection, 'resumeUser', user(username)),
+      /** What it has used. */
+      usage: (username: string, query: UsageFilter = {}) =>
+        sendForJson<UsageDocument>(connection, 'readUserUsage', { ...user(username), query }),
+      /** Stops all its statements, and cancels its running jobs. */
+      stopActivity: (username: string) =>
+        sendForJson<StoppedActivity>(connection, 'stopUserActivity', user(username)),
       /** Names, grants and last use; never tokens. */
       keys: (username: string, query: KeyListing = {}) =>
         sendForJson<UserKeyList>(connection, 'listUserKeys', { ...user(username), query }),
@@ -71,9 +81,12 @@ export function adminClient({ baseUrl, token, retries }: AdminOptions, transport
     audit: async (query: AuditFilter = {}) =>
       (await sendForJson<{ readonly records: readonly AuditDocument[] }>(connection, 'listAudit', { query }))
         .records,
-    /** Which jobs run now, and who waits. */
-    activity: (query: Readonly<{ limit?: number }> = {}) =>
+    /** What runs now in all processes, and who waits. */
+    activity: (query: ActivityFilter = {}) =>
       sendForJson<ActivityDocument>(connection, 'readActivity', { query }),
+    /** Stops a statement, or cancels a job, by its id in the activity. */
+    stopActivity: (id: string) =>
+      sendForJson<StoppedActivity>(connection, 'stopActivity', { parameters: { id } }),
     close: transport.close,
   }
 }

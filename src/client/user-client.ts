@@ -1,4 +1,4 @@
-import type { MeDocument } from '../contract/documents.ts'
+import type { MeDocument, UsageDocument, UsageFilter } from '../contract/documents.ts'
 import { dataOf } from './api/data-api.ts'
 import { exportsOf } from './api/exports-api.ts'
 import { healthOf } from './api/health-api.ts'
@@ -55,6 +55,9 @@ export function userClient(options: ClientOptions, transport: Transport) {
     health: healthOf(connection),
     /** Whose key this is, and what is left of the quota. */
     me: () => sendForJson<MeDocument>(connection, 'whoAmI'),
+    /** What the account has used; with the master key. */
+    usage: (query: UsageFilter = {}) =>
+      sendForJson<UsageDocument>(connection, 'readUsage', { parameters: { name: account }, query }),
     /** Closes the connections that rest. */
     close: transport.close,
   }

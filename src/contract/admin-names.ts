@@ -24,8 +24,18 @@ export const auditActions = [
   'secret.rotated',
   'authentication.refused',
   'session.ended',
+  'activity.read',
+  'activity.stopped',
 ] as const
 export type AuditAction = (typeof auditActions)[number]
+
+/** What may run for an account. */
+export const activityKinds = ['query', 'copy', 'tile', 'session', 'export', 'job', 'import'] as const
+export type ActivityKind = (typeof activityKinds)[number]
+
+/** What it may wait for: one of Cartage's own queues, or as PostgreSQL tells. */
+export const activityWaits = ['slot', 'connection', 'client', 'lock', 'server'] as const
+export type ActivityWait = (typeof activityWaits)[number]
 
 /** Whose requests are counted together, each against a rate of its own. */
 export const endpointGroups = [

@@ -1,10 +1,19 @@
-import type { AccountLimit, AuditAction, EndpointGroup, OrgRole, SetLimits } from './admin-names.ts'
+import type {
+  AccountLimit,
+  ActivityKind,
+  ActivityWait,
+  AuditAction,
+  EndpointGroup,
+  OrgRole,
+  SetLimits,
+} from './admin-names.ts'
 import type { SqlFormat } from './formats.ts'
 import type { Api, DataService, SchemaPermission, TablePermission } from './grants.ts'
 import type { CheckStatus, HostVerdict, ReadinessStatus, ReplicationRole } from './health-names.ts'
 import type { JobStatus, StepStatus } from './job-status.ts'
 import type { KeyType } from './key-names.ts'
 import type { DatasetMode, DatasetPrivacy, Privacy } from './table-names.ts'
+import type { UsageKind, UsagePeriod } from './usage-names.ts'
 import type { Notify } from './webhooks.ts'
 
 /** The documents of the HTTP API, as they are on the wire. */
@@ -702,5 +711,77 @@ export type ActivityDocument = Readonly<{
     worker: string | null
   }>[]
   waiting: readonly Readonly<{ username: string; jobs: number; oldest_at: string }>[]
-  left_out: Readonly<{ running: number; waiting: number }>
+  /** Everything that runs for callers, of all processes, the longest running first. */
+  statements: readonly ActivityStatement[]
+  left_out: Readonly<{ running: number; waiting: number; statements: number }>
+  /** Processes that did not answer in time: what they run is missing in `statements`. */
+  silent_processes: number
+}>
+export type ActivityStatement = Readonly<{
+  /** To stop it. Of a job or import: its own id. */
+  id: string
+  username: string
+  /** The name of the key; null for a job, which runs as the account. */
+  key: string | null
+  kind: ActivityKind
+  since: string
+  host: string
+  /** Null: PostgreSQL works. */
+  waits_for: ActivityWait | null
+  /** PostgreSQL's own word, such as `Lock: relation`. */
+  wait_event: string | null
+  /** The ids of the statements that hold it up, or `pid N (role)`. */
+  blocked_by: readonly string[]
+  /** Null for a statement of the service, an import, and a session between two statements. */
+  text: string | null
+  text_is_cut: boolean
+}>
+export type ActivityFilter = Readonly<{
+  /** Maximum number of each. */
+  limit?: number | undefined
+  /** Only the statements of this user. */
+  user?: string | undefined
+  /** `full`: whole texts; that is recorded. */
+  text?: 'cut' | 'full' | undefined
+}>
+export type UsageDocument = Readonly<{
+  username: string
+  since: string
+  until: string
+  by: UsagePeriod
+  /** Those in which something was used, the oldest first. */
+  periods: readonly UsagePeriodDocument[]
+}>
+export type UsagePeriodDocument = Readonly<{
+  /** Its begin, in UTC. */
+  from: string
+  requests: Readonly<Partial<Record<UsageKind, number>>>
+  /** Jobs and imports that have ended. */
+  jobs: number
+  tiles: number
+  /** In which statements had a connection. */
+  postgres_seconds: number
+  rows_out: number
+  rows_in: number
+  bytes_out: number
+  bytes_in: number
+  /** The largest that was measured; null if it was not measured. */
+  disk_bytes: number | null
+}>
+export type UsageFilter = Readonly<{
+  /** A day or a time; 30 days before `until` unless told. */
+  since?: string | undefined
+  until?: string | undefined
+  by?: UsagePeriod | undefined
+}>
+export type StoppedActivity = Readonly<{
+  stopped: readonly Readonly<{
+    id: string
+    username: string
+    kind: ActivityKind
+    /** False: it was told to stop, but has not ended yet. */
+    has_ended: boolean
+  }>[]
+  /** Processes that did not answer in time: what they run may not have been stopped. */
+  silent_processes: number
 }>

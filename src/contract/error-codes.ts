@@ -58,6 +58,9 @@ export const errorCodes = [
   'role-paused',
   'statement-timeout',
   'statement-cancelled',
+  // activity
+  'activity-not-found',
+  'activity-not-answered',
   // batch jobs
   'job-invalid',
   'job-not-found',

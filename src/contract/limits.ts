@@ -45,7 +45,7 @@ export const accountNameRule = '1 to 63 lower-case letters, digits or hyphens'
 export const maxPerPage = 1000
 export const defaultPerPage = 20
 
-/** Of audit records, and of jobs and users in the activity. */
+/** Of audit records, and of statements, jobs and users in the activity. */
 export const maxRecords = 1000
 export const defaultAuditRecords = 50
 export const defaultActivityRecords = 100

@@ -1,10 +1,9 @@
-import type { Account, Principal } from '../auth/account.ts'
+import type { Principal } from '../auth/account.ts'
 import { AppError, errors } from '../errors.ts'
-import type { Databases } from '../postgres/databases.ts'
-import { adminTarget } from '../postgres/session-target.ts'
 import type { CopyStatement } from '../sql/copy-statement.ts'
 import { runAs } from '../statements/run-as.ts'
 import type { StatementRun } from '../statements/statement-run.ts'
+import { userDataSize } from '../usage/user-data-size.ts'
 import { clearPages } from './clear-pages.ts'
 import { type Copies, copyOptions } from './copies.ts'
 import { CopyRun, type LoadRecord } from './copy-run.ts'
@@ -78,17 +77,6 @@ async function joinQuota(
     await clearPages(databases, account, statement)
     return join()
   }
-}
-
-/** Bytes stored by the account. */
-export async function userDataSize(
-  { admin, hosts }: Databases,
-  { hostId, database, schema }: Account,
-): Promise<number> {
-  const { rows } = await admin.use(adminTarget(hosts, hostId, database), (session) =>
-    session.query<{ bytes: string }>('select cartodb.cdb_userdatasize($1) as bytes', [schema]),
-  )
-  return Number(rows[0]!.bytes)
 }
 
 const isOverQuota = (error: unknown) => error instanceof AppError && error.code === 'quota-exceeded'

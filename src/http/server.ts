@@ -45,6 +45,7 @@ import { tilesRoutes } from './tiles/routes.ts'
 import { tileSourceRoutes } from './tiles/source-routes.ts'
 import { UndrainedRequest } from './undrained-request.ts'
 import { uploadsRoutes } from './uploads/routes.ts'
+import { usageRoutes } from './usage/routes.ts'
 import { webhooksRoutes } from './webhooks/routes.ts'
 
 /** The path of a request: what every request passes, in this order, and then its route. */
@@ -97,6 +98,7 @@ async function accountRoutes(app: FastifyInstance, services: Services): Promise<
   await add(app, importsRoutes, services)
   await add(app, uploadsRoutes, services)
   await add(app, datasetsRoutes, services)
+  await add(app, usageRoutes, services)
   await add(app, tilesRoutes, services)
   await add(app, tileSourceRoutes, services)
   await add(app, mapsRoutes, services)

@@ -79,3 +79,62 @@ async function readWaiting(control: Queryable, limit: number): Promise<readonly 
   )
   return rows
 }
+
+/** The statement of a running job. */
+export type JobStatement = Readonly<{
+  jobId: string
+  username: string
+  /** Of an import: the key that made it, unless it was deleted since. A job runs as the account. */
+  key: string | null
+  isImport: boolean
+  /** Since the job began. */
+  runMs: number
+  hostId: number
+  /** Of the statement in flight; null between two statements. */
+  pid: number | null
+  /** In seconds since 1970, which is the same text whatever the time zone. */
+  backendStart: string | null
+  /** Of the item that was begun last. */
+  text: string | null
+}>
+
+/** The longest running first, at most `limit`; `textLength` characters of each text. */
+export async function readJobStatements(
+  control: Queryable,
+  { username, limit, textLength }: Readonly<{ username: string | null; limit: number; textLength: number }>,
+): Promise<Readonly<{ statements: readonly JobStatement[]; left: number }>> {
+  const { rows } = await control.query<JobStatement & Counted>(
+    `with running as (
+       select j.*, u.username, count(*) over ()::integer as total,
+         coalesce((j.progress #>> '{items,0,startedAt}')::timestamptz, j.updated_at) as started_at
+       from cartage.jobs j join cartage.users u on u.id = j.user_id
+       where j.status = 'running' and ($1::text is null or u.username = $1)
+       order by started_at, j.id limit $2
+     )
+     select r.id as "jobId", r.username, k.name as key, r.is_import as "isImport", r.total,
+       greatest(0, extract(epoch from clock_timestamp() - r.started_at) * 1000)::float8 as "runMs",
+       r.host_id as "hostId", r.flight_pid as pid, extract(epoch from r.flight_backend_start)::text as "backendStart",
+       case when not r.is_import then left(r.definition -> 'items' -> (
+         select greatest(1, count(*)) - 1 from json_array_elements(r.progress -> 'items') item
+         where item ->> 'startedAt' is not null)::integer ->> 'statement', $3) end as text
+     from running r
+     left join cartage.imports i on i.user_id = r.user_id and i.id = r.id
+     left join cartage.api_keys k on k.id = i.key_id
+     order by r.started_at, r.id`,
+    [username, limit, textLength],
+  )
+  return { statements: rows.map(({ total: _total, ...job }) => job), left: beyond(rows) }
+}
+
+/** Whose job runs or waits under this id; undefined if none does. */
+export async function findActiveJob(
+  control: Queryable,
+  id: string,
+): Promise<Readonly<{ username: string; isImport: boolean }> | undefined> {
+  const { rows } = await control.query<{ username: string; isImport: boolean }>(
+    `select u.username, j.is_import as "isImport" from cartage.jobs j join cartage.users u on u.id = j.user_id
+     where j.id = $1 and j.finished_at is null`,
+    [id],
+  )
+  return rows[0]
+}

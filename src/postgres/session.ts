@@ -5,8 +5,11 @@ import type { AppError } from '../errors.ts'
 import type { SessionTarget } from './session-target.ts'
 import { cancelStatement } from './wire/cancel.ts'
 import { dropWhenSilent, limitSilence, socketOf, traffic } from './wire/drop-when-silent.ts'
+import { RowCounts } from './wire/row-counts.ts'
 import type { WireHandler, WireOutcome } from './wire/wire-handler.ts'
 import { WireQuery, type WireText } from './wire/wire-query.ts'
+
+export type Flow = Readonly<{ rowsOut: number; rowsIn: number; bytesOut: number; bytesIn: number }>
 
 type Owner = Readonly<{
   onClean: (session: Session) => void
@@ -27,6 +30,7 @@ export class Session {
   onEnd: (() => void) | null = null
   readonly #owner: Owner
   readonly #answerMs: number
+  readonly #rows = new RowCounts()
   #transactionStatus: WireOutcome['transactionStatus'] = 'I'
   #running: WireQuery | null = null
   /** Waiting for an answer that has a time limit. */
@@ -59,6 +63,12 @@ export class Session {
   /** Of the last answer: in no transaction, in one, or in one that has failed. */
   get transactionStatus(): WireOutcome['transactionStatus'] {
     return this.#transactionStatus
+  }
+
+  /** Rows and bytes since the connection was opened: out of PostgreSQL, and into it. */
+  get flow(): Flow {
+    const { bytesRead, bytesWritten } = socketOf(this.client)
+    return { rowsOut: this.#rows.sent, rowsIn: this.#rows.stored, bytesOut: bytesRead, bytesIn: bytesWritten }
   }
 
   /** Bytes sent and received, while a caller's statement waits for the server; else undefined. */
@@ -116,7 +126,7 @@ export class Session {
   /** Sends one message, or several at once; `handler` gets the answers directly from the wire. */
   send(text: string | readonly WireText[], handler: WireHandler): WireQuery {
     this.#isClean = false
-    const query = new WireQuery(this.client, typeof text === 'string' ? [text] : text, handler)
+    const query = new WireQuery(this.client, typeof text === 'string' ? [text] : text, handler, this.#rows)
     this.#running = query
     query.done.then(
       ({ transactionStatus }) => {

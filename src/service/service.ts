@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { repairAccounts } from '../accounts/repair-accounts.ts'
+import { activityChannel } from '../activity/activity-store.ts'
+import { AnswerQuestions } from '../activity/answer-questions.ts'
 import { AuditEndings } from '../audit/audit-endings.ts'
 import { AuditRefusals } from '../audit/audit-refusals.ts'
 import { Directory } from '../auth/directory.ts'
@@ -40,6 +42,7 @@ import { SavedQueries } from '../saved-queries/saved-queries.ts'
 import { Sessions } from '../sessions/sessions.ts'
 import { loadGrammar } from '../sql/grammar.ts'
 import { Tiles } from '../tiles/tiles.ts'
+import { KeepUsage } from '../usage/keep-usage.ts'
 import { unlessAborted } from '../waiting/unless-aborted.ts'
 import { Webhooks } from '../webhooks/webhooks.ts'
 import { startWorker } from '../worker/worker.ts'
@@ -97,6 +100,9 @@ async function startParts(
   const lost = new AbortController()
   const directory = makeDirectory(installation, lost, started)
   const refusals = startAudit(installation, config, started)
+  startUsage(installation, started)
+  const questions = new AnswerQuestions(installation.databases, log)
+  directory.hear(activityChannel, (id) => void questions.answer(id))
   const readiness = { isReady: false }
   const shared = buildShared(config, installation, directory)
   const services: Services = {
@@ -184,6 +190,13 @@ function startAudit(
   started.push({ name: 'audit', limitMs: 2_000, stop: () => refusals.stop() })
   refusals.start()
   return refusals
+}
+
+/** Stopped after the work that it counts. */
+function startUsage({ databases, log }: Installation, started: StartedParts): void {
+  const usage = new KeepUsage(databases, log)
+  started.push({ name: 'usage', limitMs: 2_000, stop: () => usage.stop() })
+  usage.start()
 }
 
 /** What all requests share: built once per process. */

@@ -9,6 +9,7 @@ export type EndReason =
   | 'too-long'
   | 'key'
   | 'suspended'
+  | 'operator'
   | 'database'
   | 'guard'
   | 'setting'
@@ -34,6 +35,7 @@ const texts: Record<Exclude<EndReason, 'closed'>, string> = {
   'too-long': 'it has reached the longest time of a session',
   key: 'its key was deleted, has a new token, has expired, or may no longer use SQL',
   suspended: 'the account was suspended',
+  operator: 'it was ended by the operator',
   database: 'the connection to the database was lost',
   guard: 'it was ended by the guard of the database host',
   setting: 'a setting was changed that must stay',

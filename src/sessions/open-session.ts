@@ -89,6 +89,7 @@ export class OpenSession {
       databases,
       limitsOf: queries.limitsOf,
       onLost: () => this.#onLost(),
+      onStopped: () => this.lose('operator'),
     })
     this.#longest = setTimeout(() => this.lose('too-long'), maxMs)
     this.#rest()

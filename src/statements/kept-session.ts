@@ -1,10 +1,11 @@
 import { type Principal, sessionTargetOf } from '../auth/account.ts'
-import { errors } from '../errors.ts'
+import { type AppError, errors } from '../errors.ts'
 import type { Databases } from '../postgres/databases.ts'
 import type { AbortLike } from '../postgres/pools/interruption.ts'
 import type { Session } from '../postgres/session.ts'
 import { explainRevocation, lendSession } from './lend-session.ts'
 import { requireListed } from './require-listed.ts'
+import { type RunningStatement, runningStatements } from './running-statements.ts'
 import type { LimitsOf } from './statement-limits.ts'
 import { StatementRun } from './statement-run.ts'
 
@@ -13,6 +14,8 @@ export type KeptSessionOptions = Readonly<{
   limitsOf: LimitsOf
   /** Called once when the connection is lost, or was ended by somebody else. Not after `end`. */
   onLost: () => void
+  /** The operator ends the session between two statements. */
+  onStopped: (reason: AppError) => void
 }>
 
 /**
@@ -25,6 +28,8 @@ export class KeptSession {
   #isEnded = false
   /** Called when the connection has ended while a statement runs. */
   #onCut: (() => void) | null = null
+  /** The wait for the next statement, as the operator sees it. */
+  #rest: RunningStatement | null = null
 
   constructor(options: KeptSessionOptions) {
     this.#options = options
@@ -51,36 +56,62 @@ export class KeptSession {
     work: (run: StatementRun) => Promise<T>,
   ): Promise<T> {
     requireListed(principal, text)
-    const session = await this.#open(principal, gone)
+    const { databases, limitsOf } = this.#options
+    this.#endRest()
+    const statement = runningStatements(databases).begin(principal, 'session', text)
+    let session: Session
+    try {
+      session = await statement.wait(gone, (left) => this.#open(principal, left, statement))
+    } catch (error) {
+      statement.end()
+      this.#beginRest(principal)
+      throw error
+    }
     const idle = new Promise<void>((resolve) => {
       this.#onCut = resolve
     })
-    const { databases, limitsOf } = this.#options
     const limits = limitsOf(principal)
     const keep = () => this.#onCut?.()
-    const run = new StatementRun({ databases, session, limits, gone, keep })
+    const run = new StatementRun({ databases, session, limits, gone, keep, statement })
     try {
       return await explainRevocation(principal, work(run))
     } finally {
       await run.releaseUnsent()
       if (session.isAlive) await idle
       this.#onCut = null
+      this.#beginRest(principal)
     }
   }
 
   /** Closes the connection: the server rolls back what is not committed. */
   async end(): Promise<void> {
     this.#isEnded = true
+    this.#endRest()
     await this.#session?.destroy()
   }
 
-  async #open(principal: Principal, gone: AbortLike): Promise<Session> {
+  /** Between two statements it still has its connection, and its locks if a transaction is open. */
+  #beginRest(principal: Principal): void {
+    const session = this.#session
+    if (!session?.isAlive || this.#isEnded) return
+    const { databases, onStopped } = this.#options
+    this.#rest = runningStatements(databases).begin(principal, 'session', undefined)
+    this.#rest.runs({ session, stop: onStopped })
+  }
+
+  #endRest(): void {
+    this.#rest?.end()
+    this.#rest = null
+  }
+
+  async #open(principal: Principal, gone: AbortLike, statement: RunningStatement): Promise<Session> {
     await principal.confirm('sql')
     if (this.#session) {
       if (!this.#session.isAlive) throw errors.databaseUnavailable()
       return this.#session
     }
     const { databases } = this.#options
+    statement.waitsFor = 'connection'
     const session = await lendSession(principal, databases.session.acquire(sessionTargetOf(principal), gone))
     session.onEnd = () => this.#lose()
     this.#session = session
@@ -90,6 +121,7 @@ export class KeptSession {
 
   #lose(): void {
     this.#onCut?.()
+    this.#endRest()
     if (this.#isEnded) return
     this.#isEnded = true
     this.#options.onLost()

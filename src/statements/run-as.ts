@@ -7,6 +7,7 @@ import type { Session } from '../postgres/session.ts'
 import type { SessionTarget } from '../postgres/session-target.ts'
 import { explainRevocation, lendSession } from './lend-session.ts'
 import { requireListed } from './require-listed.ts'
+import { type RunningStatement, runningStatements } from './running-statements.ts'
 import { StatementRun } from './statement-run.ts'
 import type { TimeLimits } from './time-limits.ts'
 
@@ -56,16 +57,27 @@ async function runOnce<T>(
 ): Promise<T> {
   const { text, target = sessionTargetOf(principal), limits, gone } = options
   if (text !== undefined) requireListed(principal, text)
-  const session =
-    takeNow(databases, principal, target, options) ??
-    (await lendSession(principal, acquire(databases, target, options)))
-  const run = new StatementRun({ databases, session, limits, gone })
+  const statement = runningStatements(databases).begin(principal, kindOf(principal, options), text)
+  let session: Session
+  try {
+    session =
+      takeNow(databases, principal, target, options) ??
+      (await waitForSession(databases, principal, target, options, statement))
+  } catch (error) {
+    statement.end()
+    throw error
+  }
+  const run = new StatementRun({ databases, session, limits, gone, statement })
   try {
     return await work(run)
   } finally {
     run.releaseUnsent()
   }
 }
+
+/** A guest reads the link of an export, or the tiles of a named map. */
+const kindOf = ({ isGuest }: Principal, { kind }: StatementOptions) =>
+  isGuest && kind !== 'tile' ? 'export' : kind
 
 /** Fast path: a connection is idle, and no account has changed since the caller was identified. */
 function takeNow(
@@ -77,17 +89,39 @@ function takeNow(
   return slots === undefined && principal.isCurrent() ? databases[kind].take(target, gone) : undefined
 }
 
+async function waitForSession(
+  databases: Databases,
+  principal: Principal,
+  target: SessionTarget,
+  options: StatementOptions,
+  statement: RunningStatement,
+): Promise<Session> {
+  const free = statement.wait(options.gone, (gone) =>
+    acquire(databases, target, { ...options, gone }, statement),
+  )
+  const session = await lendSession(principal, free)
+  if (statement.stopReason) {
+    session.release()
+    throw statement.stopReason
+  }
+  return session
+}
+
 /** The slot is freed when the connection is released, or when its backend has ended. */
 async function acquire(
   databases: Databases,
   target: SessionTarget,
   { kind, slots: limit, gone }: StatementOptions,
+  statement: RunningStatement,
 ): Promise<Session> {
   const pools = databases[kind]
+  statement.waitsFor = 'connection'
   if (limit === undefined) return pools.acquire(target, gone)
   throwIfAborted(gone)
+  statement.waitsFor = 'slot'
   const holder = limit.most === undefined ? target : { ...target, most: limit.most }
   const leave = await limit.slots.take(holder, limit.waitMs, limit.late, gone)
+  statement.waitsFor = 'connection'
   return pools.acquire(target, gone, leave).catch((error: unknown) => {
     leave()
     throw error

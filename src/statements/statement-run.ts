@@ -1,16 +1,21 @@
 import { type AppError, errors } from '../errors.ts'
 import type { Databases } from '../postgres/databases.ts'
 import type { AbortLike } from '../postgres/pools/interruption.ts'
-import type { Session } from '../postgres/session.ts'
+import type { Flow, Session } from '../postgres/session.ts'
 import type { WireHandler, WireOutcome } from '../postgres/wire/wire-handler.ts'
 import type { WireQuery, WireText } from '../postgres/wire/wire-query.ts'
+import { flowSince } from '../usage/flow-since.ts'
+import { usageCounts } from '../usage/usage-counts.ts'
 import { unlessAborted } from '../waiting/unless-aborted.ts'
+import type { RunningStatement } from './running-statements.ts'
 import { stopStatement } from './stop-statement.ts'
 import { silenceTimeout, type TimeLimits, wholeTimeout } from './time-limits.ts'
 
 export type StatementRunOptions = Readonly<{
   databases: Databases
   session: Session
+  /** As the operator sees it. */
+  statement: RunningStatement
   limits: TimeLimits
   /** Fires when the client leaves. */
   gone: AbortLike
@@ -35,6 +40,7 @@ export class StatementRun {
   readonly session: Session
   readonly #options: StatementRunOptions
   readonly #startedAt = performance.now()
+  readonly #flowBefore: Flow
   #flowedAt = this.#startedAt
   #watchdog: NodeJS.Timeout
   #handler: RunHandler = {}
@@ -53,9 +59,11 @@ export class StatementRun {
   constructor(options: StatementRunOptions) {
     this.session = options.session
     this.#options = options
+    this.#flowBefore = options.session.flow
     const { whole, silence = whole } = options.limits
     this.#watchdog = setTimeout(this.#watch, Math.min(whole.ms, silence.ms))
     options.gone.addEventListener('abort', this.#onGone)
+    options.statement.runs(this)
   }
 
   /** Sends one message, or several at once. Settles like `WireQuery.done`. */
@@ -155,7 +163,20 @@ export class StatementRun {
     this.#isOver = true
     clearTimeout(this.#watchdog)
     this.#options.gone.removeEventListener('abort', this.#onGone)
+    this.#options.statement.end()
+    this.#count()
     this.#wire?.resume()
+  }
+
+  /** What the account has used. A statement of a session, and the reader of an export, come without a request of its own. */
+  #count(): void {
+    const { databases, statement } = this.#options
+    const { kind, principal } = statement
+    usageCounts(databases).add(principal.account.userId, kind, {
+      ...flowSince(this.session, this.#flowBefore),
+      postgresMs: this.elapsedMs,
+      requests: kind === 'session' || kind === 'export' ? 1 : 0,
+    })
   }
 
   /** Releases the session if no statement was sent. */

@@ -100,6 +100,10 @@ const answers: Readonly<Record<string, string>> = {
   runDoctor: `{ checks: Answer<AdminClient['doctor']> }`,
   listAudit: `{ records: Answer<AdminClient['audit']> }`,
   readActivity: `Answer<AdminClient['activity']>`,
+  readUserUsage: `Answer<AdminClient['users']['usage']>`,
+  readUsage: `Answer<Client['usage']>`,
+  stopActivity: `Answer<AdminClient['stopActivity']>`,
+  stopUserActivity: `Answer<AdminClient['users']['stopActivity']>`,
   isAlive: `Answer<Client['health']['live']>`,
   isReady: `Answer<Client['health']['ready']>`,
 }
@@ -140,6 +144,8 @@ const queries: Readonly<Record<string, string>> = {
   readMapLayerTile: `MapTileOptions`,
   listAudit: `Argument<AdminClient['audit'], 0>`,
   readActivity: `Argument<AdminClient['activity'], 0>`,
+  readUserUsage: `Argument<AdminClient['users']['usage'], 1> & { format?: 'json' | 'csv' }`,
+  readUsage: `Argument<Client['usage'], 0> & { format?: 'json' | 'csv' }`,
 }
 const bodies: Readonly<Record<string, string>> = {
   createKey: `Argument<Client['keys']['create'], 0>`,

@@ -94,6 +94,7 @@ async function askForTables(ask: Ask, name: string, masterToken: string): Promis
   await ask('readTable', 404, { parameters: { name, table: 'none' } })
   await ask('deleteTable', 404, { parameters: { name, table: 'none' } })
   await ask('listDatasets', 200, { parameters: { name } })
+  await ask('readUsage', 200, { parameters: { name } })
   await ask('whoAmI', 200, { query: { api_key: masterToken }, headers: {} })
   await ask('whoAmIByV3', 401, { headers: {} })
 }
@@ -142,6 +143,10 @@ async function askForInstallation(ask: Ask, name: string, admin: Headers): Promi
   await ask('listAudit', 200, { query: { account: name, limit: '2' }, headers: admin })
   await ask('listAudit', 400, { query: { limit: '0' }, headers: admin })
   await ask('readActivity', 200, { headers: admin })
+  await ask('readUserUsage', 200, { parameters: { username: name }, headers: admin })
+  await ask('readUserUsage', 400, { parameters: { username: name }, query: { by: 'year' }, headers: admin })
+  await ask('stopActivity', 404, { parameters: { id: 'none-1' }, headers: admin })
+  await ask('stopUserActivity', 200, { parameters: { username: name }, headers: admin })
 }
 
 /** Sends the request of an operation and holds the answer against its description. */

@@ -8,6 +8,7 @@ import {
   serviceSection,
 } from '../service-commands.ts'
 import { openTerminal } from '../terminal.ts'
+import { activityRuns } from './activity.ts'
 import { runAudit } from './audit.ts'
 import { backupRuns } from './backup.ts'
 import { explainOperatorFailure } from './explain-error.ts'
@@ -17,6 +18,7 @@ import { organizationRuns } from './organizations.ts'
 import { planRuns } from './plans.ts'
 import { runSecretRotate } from './secret.ts'
 import { shareRuns } from './tables.ts'
+import { runUsage } from './usage.ts'
 import { runUserSet } from './user-set.ts'
 import { userRuns } from './users.ts'
 
@@ -35,6 +37,8 @@ const runs: Readonly<Record<ServiceCommandName, Command['run']>> = {
   ...shareRuns,
   ...hostRuns,
   ...maintenanceRuns,
+  ...activityRuns,
+  usage: runUsage,
   audit: runAudit,
   'secret rotate': runSecretRotate,
   ...backupRuns,

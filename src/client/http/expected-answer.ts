@@ -113,4 +113,5 @@ const members: Partial<Record<OperationId, readonly string[]>> = {
   readTableDetails: ['name', 'geometry_types'],
   listDatasets: ['result', 'total'],
   whoAmI: ['username', 'user_data'],
+  readUsage: ['username', 'periods'],
 }

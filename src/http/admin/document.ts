@@ -6,13 +6,11 @@ import type { Config } from '../../config/config.ts'
 import { rateText } from '../../config/config-variables.ts'
 import { accountLimitNames, endpointGroups } from '../../contract/admin-names.ts'
 import type {
-  ActivityDocument,
   EffectiveLimits,
   OrganizationDocument,
   PlanDocument,
   UserDocument,
 } from '../../contract/documents.ts'
-import type { Activity } from '../../jobs/activity-store.ts'
 
 /** With the limits as this process is configured. */
 export function userDocument(account: Account, config: Config): UserDocument {
@@ -51,17 +49,5 @@ export function organizationDocument(organization: Organization): OrganizationDo
     name: organization.name,
     owner: { username: organization.owner },
     created_at: organization.createdAt.toISOString(),
-  }
-}
-
-export function activityDocument({ running, waiting, left }: Activity): ActivityDocument {
-  return {
-    running: running.map(({ id, startedAt, ...job }) => ({
-      job_id: id,
-      ...job,
-      started_at: startedAt.toISOString(),
-    })),
-    waiting: waiting.map(({ oldestAt, ...user }) => ({ ...user, oldest_at: oldestAt.toISOString() })),
-    left_out: left,
   }
 }

@@ -1,13 +1,27 @@
 import type { FastifyInstance } from 'fastify'
+import { activityDocument, stoppedDocument } from '../../activity/activity-document.ts'
+import { listActivity } from '../../activity/list-activity.ts'
+import { stopActivity, stopActivityOf } from '../../activity/stop-activity.ts'
 import { listAudit } from '../../audit/audit-store.ts'
+import { userByName } from '../../auth/account-store.ts'
 import { doctor } from '../../doctor/doctor.ts'
+import { errors } from '../../errors.ts'
 import { listHosts } from '../../hosts/list-hosts.ts'
 import { readActivity } from '../../jobs/activity-store.ts'
 import type { Parameters } from '../middleware/parameters.ts'
 import type { Services } from '../services.ts'
-import { activityDocument } from './document.ts'
-import { activitySchema, auditSchema, doctorSchema, hostListSchema } from './installation-schemas.ts'
-import { readActivityLimit, readAuditFilter, readNoParameters } from './request.ts'
+import { readWantedUsage } from '../usage/request.ts'
+import { sendUsage } from '../usage/routes.ts'
+import { userUsageSchema } from '../usage/schemas.ts'
+import {
+  activitySchema,
+  auditSchema,
+  doctorSchema,
+  hostListSchema,
+  stopActivitySchema,
+  stopUserActivitySchema,
+} from './installation-schemas.ts'
+import { readActivityFilter, readAuditFilter, readNoParameters } from './request.ts'
 
 /** The installation as a whole: hosts, health, audit record and current activity. */
 export function installationRoutes(app: FastifyInstance, services: Services): void {
@@ -29,8 +43,43 @@ export function installationRoutes(app: FastifyInstance, services: Services): vo
     records: await listAudit(databases.control, readAuditFilter(query)),
   }))
 
-  app.get<Asked>('/activity', { ...described, schema: activitySchema }, async ({ query }) =>
-    activityDocument(await readActivity(databases.control, readActivityLimit(query))),
+  app.get<Asked>('/activity', { ...described, schema: activitySchema }, async ({ query }) => {
+    const filter = readActivityFilter(query)
+    const [jobs, listed] = await Promise.all([
+      readActivity(databases.control, filter.limit),
+      listActivity(databases, filter),
+    ])
+    return activityDocument(jobs, listed)
+  })
+
+  app.delete<Asked & { Params: { id: string } }>(
+    '/activity/:id',
+    { schema: stopActivitySchema },
+    async ({ params, query }) => {
+      readNoParameters(query)
+      return stoppedDocument(await stopActivity(databases, params.id))
+    },
+  )
+
+  app.get<{ Params: { username: string } }>(
+    '/users/:username/usage',
+    { ...described, schema: userUsageSchema },
+    async (request, reply) => {
+      const { username } = request.params
+      const wanted = readWantedUsage(request)
+      const account = await userByName(databases.control, username)
+      if (!account) throw errors.accountNotFound('User', username)
+      return sendUsage(services, account, wanted, reply)
+    },
+  )
+
+  app.delete<Asked & { Params: { username: string } }>(
+    '/users/:username/activity',
+    { schema: stopUserActivitySchema },
+    async ({ params, query }) => {
+      readNoParameters(query)
+      return stoppedDocument(await stopActivityOf(databases, params.username))
+    },
   )
 }
 

@@ -1,4 +1,4 @@
-import { auditActions } from '../../contract/admin-names.ts'
+import { activityKinds, activityWaits, auditActions } from '../../contract/admin-names.ts'
 import { checkStatuses } from '../../contract/health-names.ts'
 import { defaultActivityRecords, defaultAuditRecords, maxRecords } from '../../contract/limits.ts'
 import { answered } from '../middleware/schemas.ts'
@@ -72,14 +72,58 @@ export const auditSchema = {
   }),
 } as const
 
+const kind = { ...text, enum: activityKinds } as const
+
+const statement = {
+  title: 'ActivityStatement',
+  ...answered({
+    id: { ...text, description: 'To stop it. Of a job or import: its own id' },
+    username: text,
+    key: {
+      type: ['string', 'null'],
+      description: 'The name of the key; null for a job, which runs as the account',
+    },
+    kind,
+    since: time,
+    host: text,
+    waits_for: {
+      type: ['string', 'null'],
+      enum: [...activityWaits, null],
+      description:
+        '`slot` and `connection`: one of Cartage; `client`: PostgreSQL waits for the client; `lock`; `server`: something else in PostgreSQL; null: PostgreSQL works',
+    },
+    wait_event: { type: ['string', 'null'], description: "PostgreSQL's own word, such as `Lock: relation`" },
+    blocked_by: {
+      type: 'array',
+      items: text,
+      description: 'The ids of the statements that hold it up; `pid N (role)` for what is none of these',
+    },
+    text: {
+      type: ['string', 'null'],
+      description: 'null for a statement of the service, an import, and a session between two statements',
+    },
+    text_is_cut: { type: 'boolean' },
+  }),
+} as const
+
 export const activitySchema = {
   tags: ['admin'],
-  summary: 'Which jobs run now, and who waits',
+  summary: 'What runs now, and who waits',
   description:
-    'Of all processes, without SQL: running jobs, longest first, and users with waiting jobs, in the order of their turns.',
+    'Of all processes: `statements` has everything that runs for callers, longest first, `running` the running jobs, and `waiting` the users with waiting jobs, in the order of their turns. A process answers in milliseconds; the wait for one that does not ends after 2 s.',
   querystring: {
     type: 'object',
-    properties: { limit: { ...limit(defaultActivityRecords), description: 'Maximum number of each' } },
+    properties: {
+      limit: { ...limit(defaultActivityRecords), description: 'Maximum number of each' },
+      user: { ...text, description: 'Only the statements of this user' },
+      text: {
+        ...text,
+        enum: ['cut', 'full'],
+        default: 'cut',
+        description:
+          'SQL is cut at 1,024 characters; `full` at 262,144, and this is recorded in the audit record',
+      },
+    },
   },
   response: {
     200: {
@@ -107,11 +151,58 @@ export const activitySchema = {
           type: 'array',
           items: { ...answered({ username: text, jobs: whole, oldest_at: time }) },
         },
+        statements: { type: 'array', items: statement },
         left_out: {
-          ...answered({ running: whole, waiting: whole }),
-          description: 'How many running jobs and waiting users are beyond the limit',
+          ...answered({ running: whole, waiting: whole, statements: whole }),
+          description: 'How many running jobs, waiting users and statements are beyond the limit',
+        },
+        silent_processes: {
+          ...whole,
+          description: 'Processes that did not answer in time: what they run is missing in `statements`',
         },
       }),
     },
   },
+} as const
+
+const stopped = {
+  200: {
+    title: 'StoppedActivity',
+    description: 'What was stopped',
+    ...answered({
+      stopped: {
+        type: 'array',
+        items: {
+          ...answered({
+            id: text,
+            username: text,
+            kind,
+            has_ended: {
+              type: 'boolean',
+              description: 'false: it was told to stop, but has not ended within 4 s',
+            },
+          }),
+        },
+      },
+      silent_processes: {
+        ...whole,
+        description: 'Processes that did not answer in time: what they run may not have been stopped',
+      },
+    }),
+  },
+} as const
+
+export const stopActivitySchema = {
+  tags: ['admin'],
+  summary: 'Stop a statement, or cancel a job',
+  description:
+    'Its caller gets 409 `statement-cancelled`, unless it was done before. A session between two statements ends. An id is used once: a late stop stops nothing else. Recorded in the audit record.',
+  response: stopped,
+} as const
+
+export const stopUserActivitySchema = {
+  tags: ['admin'],
+  summary: 'Stop all statements of a user, and cancel its running jobs',
+  description: 'Waiting jobs stay in the queue, and new requests are served: suspend the user to stop these.',
+  response: stopped,
 } as const

@@ -2,6 +2,7 @@ import type { FastifyRequest, FastifySchemaValidationError } from 'fastify'
 import type { NewOrganization } from '../../accounts/create-organization.ts'
 import type { NewUser } from '../../accounts/create-user.ts'
 import type { UserChanges } from '../../accounts/update-user.ts'
+import type { ActivityFilter } from '../../activity/list-activity.ts'
 import type { AuditFilter } from '../../audit/audit-store.ts'
 import { auditActions } from '../../contract/admin-names.ts'
 import type * as wire from '../../contract/documents.ts'
@@ -59,8 +60,13 @@ export function readAuditFilter(query: Parameters): AuditFilter {
   }
 }
 
-export function readActivityLimit(query: Parameters): number {
-  return wholeOf(onlyKnown(query, ['limit']), 'limit', 1, maxRecords) ?? defaultActivityRecords
+export function readActivityFilter(query: Parameters): ActivityFilter {
+  const asked = onlyKnown(query, ['limit', 'user', 'text'])
+  return {
+    limit: wholeOf(asked, 'limit', 1, maxRecords) ?? defaultActivityRecords,
+    username: textOf(asked, 'user'),
+    isFull: choiceOf(asked, 'text', ['cut', 'full']) === 'full',
+  }
 }
 
 export function readNoParameters(query: Parameters): void {

@@ -1,12 +1,16 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { EndpointGroup } from '../../contract/admin-names.ts'
+import type { UsageKind } from '../../contract/usage-names.ts'
 import type { Log } from '../../log/log.ts'
 import type { Metrics } from '../../metrics/metrics.ts'
+import { type UsageCounts, usageCounts } from '../../usage/usage-counts.ts'
 import type { Services } from '../services.ts'
 import { clientAddress } from './credential/client-address.ts'
 import { loggableUrls, type UrlForLog } from './loggable-url.ts'
 
 /** Gives every request an id that the client sees, one line in the log and one count in the metrics. */
-export function observeRequests(app: FastifyInstance, { log, metrics, isReady }: Services): void {
+export function observeRequests(app: FastifyInstance, { log, metrics, databases, isReady }: Services): void {
+  const usage = usageCounts(databases)
   const urlForLog = loggableUrls(app)
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id)
@@ -19,6 +23,7 @@ export function observeRequests(app: FastifyInstance, { log, metrics, isReady }:
     reply.raw.on('close', () => {
       if (isLogged) logRequest(log, request, reply, address, urlForLog)
       countRequest(metrics, request, reply)
+      countUse(usage, request)
     })
     done()
   })
@@ -82,6 +87,33 @@ function countRequest(metrics: Metrics, request: FastifyRequest, reply: FastifyR
     seconds: reply.elapsedTime / 1000,
   })
 }
+
+/** For the account that the request was for, whatever its answer; not with a wrong credential. */
+function countUse(usage: UsageCounts, { identification, routeOptions }: FastifyRequest): void {
+  const rateGroup = routeOptions.config?.rateGroup
+  if (!rateGroup) return
+  const kind = kindOfGroup[rateGroup]
+  if (identification?.outcome === 'known') {
+    usage.add(identification.principal.account.userId, kind, { requests: 1 })
+  } else if (identification?.outcome === 'anonymous') {
+    usage.add(identification.account.userId, kind, { requests: 1 })
+  }
+}
+
+const kindOfGroup = {
+  keys: 'key',
+  jobs: 'job',
+  jobs_read: 'job',
+  copyfrom: 'copy',
+  copyto: 'copy',
+  sql: 'query',
+  tables: 'table',
+  imports: 'import',
+  tile: 'tile',
+  map: 'map',
+  named: 'map',
+  dataview: 'map',
+} as const satisfies Record<EndpointGroup, UsageKind>
 
 function statusOf(reply: FastifyReply): number | 'aborted' {
   const { writableFinished, statusCode } = reply.raw

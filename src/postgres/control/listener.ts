@@ -9,6 +9,8 @@ export type ListenerOptions = Readonly<{
   /** Called after LISTEN, on every new connection. If it fails, so does the connection. */
   onConnect?: (client: PoolClient) => Promise<void>
   onMessage: (payload: string) => void
+  /** Other channels, heard on the same connection. */
+  others?: ReadonlyMap<string, (payload: string) => void>
   /** Called periodically, and when woken. If it fails or times out, the listener reconnects. */
   onRound: (client: PoolClient) => Promise<void>
   everyMs: number
@@ -87,14 +89,17 @@ export class Listener {
   }
 
   async #connect(): Promise<PoolClient> {
-    const { channel, onConnect, onMessage, answerMs } = this.#options
+    const { channel, onConnect, onMessage, others = new Map(), answerMs } = this.#options
     const client = await this.#control.connectApart()
     this.#isConnected = true
-    client.on('notification', ({ payload }) => onMessage(payload ?? ''))
+    client.on('notification', (told) => {
+      const hear = others.get(told.channel) ?? onMessage
+      hear(told.payload ?? '')
+    })
     client.on('end', () => this.wake())
     try {
       this.#stopped.signal.throwIfAborted()
-      await client.query(`listen ${channel}`)
+      await client.query([channel, ...others.keys()].map((name) => `listen ${name}`).join('; '))
       if (onConnect) await answerWithin(2 * answerMs, onConnect(client))
       return client
     } catch (error) {

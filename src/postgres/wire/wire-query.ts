@@ -5,6 +5,7 @@ import { copyDataHeader, copyDone, copyFail } from './copy-messages.ts'
 import { MessageReader } from './message-reader.ts'
 import { queryMessage, queryMessages, sendLong } from './query-messages.ts'
 import { RecyclingSocket } from './recycling-socket.ts'
+import { RowCounts } from './row-counts.ts'
 import { isStandbyStatus, standbyRefused } from './standby.ts'
 import { readWireError, type WireError } from './wire-error.ts'
 import type { WireHandler, WireOutcome } from './wire-handler.ts'
@@ -30,6 +31,7 @@ export class WireQuery {
   /** The removed 'data' listeners of `pg`, if the socket is a plain one. */
   readonly #pgListeners: readonly Listener[]
   readonly #bound: BoundQuery | null = null
+  readonly #counts: RowCounts
   /** Bytes read but not delivered because of `hold`. */
   #unread: Buffer = empty
   #error: WireError | null = null
@@ -37,7 +39,8 @@ export class WireQuery {
   #isFed = false
   #settle: { resolve: (outcome: WireOutcome) => void; reject: (error: Error) => void } | null = null
 
-  constructor(client: Client, texts: readonly WireText[], handler: WireHandler) {
+  constructor(client: Client, texts: readonly WireText[], handler: WireHandler, counts = new RowCounts()) {
+    this.#counts = counts
     const { connection } = client as unknown as PgInternals
     this.#messageCount = texts.length
     this.#socket = connection.stream
@@ -151,10 +154,11 @@ export class WireQuery {
         this.#handler.rowTooLong?.()
         break
       case messages.rowDescription:
+        this.#counts.sends()
         this.#handler.rowDescription?.(buffer, start, end)
         break
       case messages.commandComplete:
-        this.#handler.commandComplete?.(buffer.toString('latin1', start, end - 1))
+        this.#complete(buffer.toString('latin1', start, end - 1))
         break
       case messages.error:
         this.#fail(readWireError(buffer, start, end))
@@ -166,6 +170,7 @@ export class WireQuery {
         this.#handler.notice?.(readWireError(buffer, start, end))
         break
       case messages.copyOutResponse:
+        this.#counts.sends()
         this.#handler.copyOut?.()
         break
       case messages.copyInResponse:
@@ -178,6 +183,11 @@ export class WireQuery {
         this.#finish(String.fromCharCode(buffer[start]!) as WireOutcome['transactionStatus'])
         break
     }
+  }
+
+  #complete(tag: string): void {
+    this.#counts.complete(tag)
+    this.#handler.commandComplete?.(tag)
   }
 
   #fail(error: WireError): void {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { test } from 'node:test'
+import { usageCounts } from '../../../src/usage/usage-counts.ts'
 import { eventually } from '../../support/service/setup.ts'
 import { assertAccessibleEverywhere } from '../support/axe.ts'
 import { openConsole } from '../support/open-console.ts'
@@ -16,11 +17,28 @@ test('the account shows its quota, its largest tables, those without autovacuum 
   await signInAt('/account', user)
   await page.getByText(/of 50 MB in 2 tables/).waitFor()
   await page.getByRole('meter', { name: 'Quota used' }).waitFor()
-  const names = page.locator('table.list tbody td:first-child')
+  const names = page.getByRole('region', { name: 'Size' }).locator('table.list tbody td:first-child')
   await eventually(async () => assert.deepEqual(await names.allInnerTexts(), ['large', 'small']))
   await page.getByText(/^Autovacuum is off for small\./).waitFor()
   await page.getByText(/4\d\d of 500 requests left \(just now\)/).waitFor()
   await assertAccessibleEverywhere(page)
+})
+
+test('the account shows what it has used by day, and saves it as CSV', async (t) => {
+  const { page, user, signInAt, service } = await openConsole(t)
+  await signInAt('/account')
+  await page.getByText('Nothing was used in the last 30 days.').waitFor()
+  await usageCounts(service.services.databases).flush()
+  await page.reload()
+  const day = page.getByRole('region', { name: 'Usage by day' }).getByRole('row').nth(1)
+  await day.getByText(new Date().toISOString().slice(0, 10)).waitFor()
+  await assertAccessibleEverywhere(page)
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('button', { name: 'Download CSV' }).click(),
+  ])
+  assert.equal(download.suggestedFilename(), `usage-${user.username}.csv`)
+  assert.match(await readFile(await download.path(), 'utf8'), /^from,jobs,tiles,/)
 })
 
 test('what this browser stores is exported, deleted and imported again, without any token', async (t) => {

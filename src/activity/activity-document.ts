@@ -1,0 +1,50 @@
+import type {
+  ActivityDocument,
+  ActivityStatement,
+  StoppedActivity as StoppedDocument,
+} from '../contract/documents.ts'
+import type { Activity } from '../jobs/activity-store.ts'
+import type { ListedActivity, ListedStatement } from './list-activity.ts'
+import type { StoppedActivity } from './stop-activity.ts'
+
+/** The same for the admin API and for the command line. */
+export function activityDocument(
+  { running, waiting, left }: Activity,
+  { statements, left: leftStatements, silent }: ListedActivity,
+): ActivityDocument {
+  return {
+    running: running.map(({ id, startedAt, ...job }) => ({
+      job_id: id,
+      ...job,
+      started_at: startedAt.toISOString(),
+    })),
+    waiting: waiting.map(({ oldestAt, ...user }) => ({ ...user, oldest_at: oldestAt.toISOString() })),
+    statements: statements.map(statementDocument),
+    left_out: { ...left, statements: leftStatements },
+    silent_processes: silent,
+  }
+}
+
+function statementDocument(one: ListedStatement): ActivityStatement {
+  const { id, username, key, kind, host, since, waitsFor, waitEvent, blockedBy, text, isCut } = one
+  return {
+    id,
+    username,
+    key,
+    kind,
+    since: since.toISOString(),
+    host,
+    waits_for: waitsFor,
+    wait_event: waitEvent,
+    blocked_by: blockedBy,
+    text,
+    text_is_cut: isCut,
+  }
+}
+
+export function stoppedDocument({ stopped, silent }: StoppedActivity): StoppedDocument {
+  return {
+    stopped: stopped.map(({ id, username, kind, hasEnded }) => ({ id, username, kind, has_ended: hasEnded })),
+    silent_processes: silent,
+  }
+}

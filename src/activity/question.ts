@@ -1,0 +1,51 @@
+import type { ActivityKind, ActivityWait } from '../contract/admin-names.ts'
+
+/** What every process is asked. */
+export type Question =
+  | Readonly<{ ask: 'list'; username: string | null; isFull: boolean; limit: number }>
+  | Readonly<{ ask: 'stop'; id: string }>
+  | Readonly<{ ask: 'stop-all'; username: string }>
+
+/** A statement, as its process tells it. */
+export type ToldStatement = Readonly<{
+  id: string
+  username: string
+  key: string | null
+  kind: ActivityKind
+  runMs: number
+  /** Null: PostgreSQL works. */
+  waitsFor: ActivityWait | null
+  /** PostgreSQL's own word, such as `Lock: relation`. */
+  waitEvent: string | null
+  hostId: number
+  /** Of its backend; null without a connection. */
+  pid: number | null
+  /** The backends that hold it up. */
+  blockedBy: readonly Blocker[]
+  /** Null for a statement of the service itself. */
+  text: string | null
+  isCut: boolean
+}>
+
+export type Blocker = Readonly<{ pid: number; role: string | null }>
+
+/** What was stopped. */
+export type Stopped = Readonly<Pick<ToldStatement, 'id' | 'username' | 'key' | 'kind'>> &
+  Readonly<{
+    /** False: it was told to stop, but has not ended yet. */
+    hasEnded: boolean
+  }>
+
+/** `left`: how many statements are beyond the limit. */
+export type Answer = Readonly<{
+  statements: readonly ToldStatement[]
+  left: number
+  stopped: readonly Stopped[]
+}>
+
+/** Cuts a text, never inside a character. */
+export function cutText(text: string, most: number): Readonly<{ text: string; isCut: boolean }> {
+  if (text.length <= most) return { text, isCut: false }
+  const isInside = /[\uD800-\uDBFF]/.test(text[most - 1]!)
+  return { text: text.slice(0, isInside ? most - 1 : most), isCut: true }
+}

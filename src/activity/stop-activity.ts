@@ -1,0 +1,89 @@
+import { operator, recordAudit } from '../audit/audit-store.ts'
+import { userByName } from '../auth/account-store.ts'
+import { AppError, errors } from '../errors.ts'
+import { findActiveJob, readJobStatements } from '../jobs/activity-store.ts'
+import { cancelJob } from '../jobs/cancel-job.ts'
+import type { Databases } from '../postgres/databases.ts'
+import { askProcesses } from './ask-processes.ts'
+import type { Stopped } from './question.ts'
+
+/** What was stopped, and how many processes did not answer: what they run was perhaps not stopped. */
+export type StoppedActivity = Readonly<{ stopped: readonly Stopped[]; silent: number }>
+
+/**
+ * Stops one statement, or cancels one job, for the operator. An id is used once, so a stop that comes late stops nothing
+ * else. Throws if nothing runs under this id.
+ */
+export async function stopActivity(databases: Databases, id: string): Promise<StoppedActivity> {
+  const found = jobId.test(id)
+    ? await stopJob(databases, id)
+    : await askToStop(databases, { ask: 'stop', id })
+  await record(databases, found.stopped)
+  if (found.stopped.length > 0) return found
+  throw found.silent > 0 ? errors.activityNotAnswered(found.silent) : errors.activityNotFound(id)
+}
+
+const jobId = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+
+/** Stops all statements of an account, and cancels its running jobs. Those that wait stay in the queue. */
+export async function stopActivityOf(databases: Databases, username: string): Promise<StoppedActivity> {
+  const account = await userByName(databases.control, username)
+  if (!account) throw errors.accountNotFound('User', username)
+  const { statements } = await readJobStatements(databases.control, {
+    username,
+    limit: mostJobs,
+    textLength: 0,
+  })
+  const results = await Promise.allSettled([
+    askToStop(databases, { ask: 'stop-all', username }),
+    ...statements.map((job) => stopJob(databases, job.jobId)),
+  ])
+  const done = results.filter((result) => result.status === 'fulfilled').map(({ value }) => value)
+  const stopped = done.flatMap((part) => part.stopped)
+  await record(databases, stopped)
+  const failure = results.find((result) => result.status === 'rejected')
+  if (failure) throw failure.reason
+  return { stopped, silent: done.reduce((sum, part) => sum + part.silent, 0) }
+}
+
+/** An account runs few at once. */
+const mostJobs = 1_000
+
+async function askToStop(
+  { control }: Databases,
+  question: Parameters<typeof askProcesses>[1],
+): Promise<StoppedActivity> {
+  const { answers, silent } = await askProcesses(control, question, stopMs)
+  return { stopped: answers.flatMap(({ stopped }) => stopped), silent }
+}
+
+/** Longer than a process takes to stop its statements. */
+const stopMs = 6_000
+
+async function stopJob(databases: Databases, id: string): Promise<StoppedActivity> {
+  const found = await findActiveJob(databases.control, id)
+  const account = found && (await userByName(databases.control, found.username))
+  if (!account) return { stopped: [], silent: 0 }
+  try {
+    await cancelJob(databases, account, id)
+  } catch (error) {
+    if (error instanceof AppError && hasEndedBefore.has(error.code)) return { stopped: [], silent: 0 }
+    throw error
+  }
+  const kind = found.isImport ? 'import' : 'job'
+  return { stopped: [{ id, username: found.username, key: null, kind, hasEnded: true }], silent: 0 }
+}
+
+const hasEndedBefore: ReadonlySet<string> = new Set(['cancel-refused', 'job-not-found'])
+
+async function record({ control }: Databases, stopped: readonly Stopped[]): Promise<void> {
+  for (const { id, username, kind, key, hasEnded } of stopped) {
+    await recordAudit(control, {
+      actor: operator,
+      action: 'activity.stopped',
+      account: username,
+      subject: id,
+      details: { kind, ...(key !== null && { key }), ...(!hasEnded && { has_ended: false }) },
+    })
+  }
+}

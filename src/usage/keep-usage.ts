@@ -1,0 +1,77 @@
+import { usageDays } from '../contract/usage-names.ts'
+import type { Log } from '../log/log.ts'
+import { answerWithin } from '../postgres/answer-within.ts'
+import type { Databases } from '../postgres/databases.ts'
+import { cleanInSteps } from '../waiting/clean-in-steps.ts'
+import { usageCounts } from './usage-counts.ts'
+import { cleanUsage, takeUnmeasured, writeDiskBytes } from './usage-store.ts'
+import { userDataSize } from './user-data-size.ts'
+
+/** Stores what this process has counted, measures the data of accounts, and deletes what is past its time. */
+export class KeepUsage {
+  readonly #databases: Databases
+  readonly #log: Log
+  #timers: readonly NodeJS.Timeout[] = []
+  #isStopped = false
+  #isMeasuring = false
+
+  constructor(databases: Databases, log: Log) {
+    this.#databases = databases
+    this.#log = log
+  }
+
+  start(): void {
+    this.#timers = [
+      setInterval(() => void this.flush(), flushMs).unref(),
+      setInterval(() => void this.measure(), flushMs).unref(),
+      setInterval(() => void this.#clean(), cleanMs).unref(),
+    ]
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true
+    for (const timer of this.#timers) clearInterval(timer)
+    await this.flush()
+  }
+
+  async flush(): Promise<void> {
+    await usageCounts(this.#databases)
+      .flush()
+      .catch((error: unknown) => this.#log.warn({ err: error }, 'cannot store what accounts use'))
+  }
+
+  /** Each account once an hour. One whose host does not answer is left out until the next hour. */
+  async measure(): Promise<void> {
+    if (this.#isMeasuring) return
+    this.#isMeasuring = true
+    const { control } = this.#databases
+    const silent = new Set<number>()
+    try {
+      for (const account of await takeUnmeasured(control, mostMeasured)) {
+        if (this.#isStopped) break
+        if (silent.has(account.hostId)) continue
+        const size = answerWithin(measureMs, userDataSize(this.#databases, account))
+        const bytes = await size.catch(() => undefined)
+        if (bytes === undefined) silent.add(account.hostId)
+        else await writeDiskBytes(control, account.userId, bytes)
+      }
+    } catch (error) {
+      this.#log.warn({ err: error }, 'cannot measure the data of accounts')
+    } finally {
+      this.#isMeasuring = false
+    }
+  }
+
+  async #clean(): Promise<void> {
+    const cleanSome = () => cleanUsage(this.#databases.control, usageDays)
+    await cleanInSteps(cleanSome, () => this.#isStopped).catch((error: unknown) =>
+      this.#log.warn({ err: error }, 'cannot remove old figures of use'),
+    )
+  }
+}
+
+const flushMs = 60_000
+const cleanMs = 3_600_000
+/** In a minute, by one process. */
+const mostMeasured = 20
+const measureMs = 5_000

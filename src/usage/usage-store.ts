@@ -1,0 +1,157 @@
+import type { UsageKind, UsagePeriod } from '../contract/usage-names.ts'
+import type { Queryable } from '../postgres/transaction.ts'
+
+export type UsageRow = Readonly<{
+  userId: number
+  kind: UsageKind
+  requests: number
+  jobs: number
+  postgresMs: number
+  rowsOut: number
+  rowsIn: number
+  bytesOut: number
+  bytesIn: number
+}>
+
+export type UsageBatch = Readonly<{ process: string; number: number; rows: readonly UsageRow[] }>
+
+/** Adds a batch to the current hour, by the clock of the database. A batch that was added before changes nothing. */
+export async function writeUsage(control: Queryable, { process, number, rows }: UsageBatch): Promise<void> {
+  const column = (name: keyof UsageRow) => rows.map((row) => row[name])
+  await control.query(
+    `with turn as (
+       insert into cartage.usage_writers as known (process, last_batch) values ($1, $2)
+       on conflict (process) do update set last_batch = excluded.last_batch, written_at = clock_timestamp()
+       where known.last_batch < excluded.last_batch
+       returning process
+     )
+     insert into cartage.usage as known
+       (user_id, hour, kind, requests, jobs, postgres_ms, rows_out, rows_in, bytes_out, bytes_in)
+     select user_id, date_trunc('hour', clock_timestamp(), 'UTC'), kind,
+       requests, jobs, round(postgres_ms), rows_out, rows_in, bytes_out, bytes_in
+     from unnest($3::integer[], $4::text[], $5::bigint[], $6::bigint[], $7::float8[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[])
+       as counted (user_id, kind, requests, jobs, postgres_ms, rows_out, rows_in, bytes_out, bytes_in)
+     where exists (select from turn)
+     -- One lock order, so that two processes do not wait for each other.
+     order by user_id, kind
+     on conflict (user_id, hour, kind) do update set
+       requests = known.requests + excluded.requests,
+       jobs = known.jobs + excluded.jobs,
+       postgres_ms = known.postgres_ms + excluded.postgres_ms,
+       rows_out = known.rows_out + excluded.rows_out,
+       rows_in = known.rows_in + excluded.rows_in,
+       bytes_out = known.bytes_out + excluded.bytes_out,
+       bytes_in = known.bytes_in + excluded.bytes_in`,
+    [
+      process,
+      number,
+      column('userId'),
+      column('kind'),
+      column('requests'),
+      column('jobs'),
+      column('postgresMs'),
+      column('rowsOut'),
+      column('rowsIn'),
+      column('bytesOut'),
+      column('bytesIn'),
+    ],
+  )
+}
+
+/** An account whose data is to be measured. */
+export type Unmeasured = Readonly<{ userId: number; hostId: number; database: string; schema: string }>
+
+/** Takes some accounts whose data nobody has measured in this hour: each is given to one process, once. */
+export async function takeUnmeasured(control: Queryable, most: number): Promise<readonly Unmeasured[]> {
+  const { rows } = await control.query<Unmeasured>(
+    `with now as (select date_trunc('hour', clock_timestamp(), 'UTC') as hour),
+     taken as (
+       insert into cartage.usage (user_id, hour, kind)
+       select u.id, now.hour, 'disk' from cartage.users u cross join now
+       where u.state = 'active' and not exists (
+         select from cartage.usage known
+         where known.user_id = u.id and known.hour = now.hour and known.kind = 'disk')
+       order by u.id limit $1
+       on conflict do nothing
+       returning user_id
+     )
+     select u.id as "userId", d.host_id as "hostId", d.name as database, u.schema_name as schema
+     from taken join cartage.users u on u.id = taken.user_id join cartage.databases d on d.id = u.database_id`,
+    [most],
+  )
+  return rows
+}
+
+export async function writeDiskBytes(control: Queryable, userId: number, bytes: number): Promise<void> {
+  await control.query(
+    `insert into cartage.usage as known (user_id, hour, kind, disk_bytes)
+     values ($1, date_trunc('hour', clock_timestamp(), 'UTC'), 'disk', $2)
+     on conflict (user_id, hour, kind) do update set disk_bytes = excluded.disk_bytes`,
+    [userId, bytes],
+  )
+}
+
+export type UsageFilter = Readonly<{ since: Date; until: Date; by: UsagePeriod }>
+
+export type PeriodUse = Readonly<{
+  from: Date
+  /** By kind. */
+  requests: Readonly<Record<string, number>>
+  jobs: number
+  postgresMs: number
+  rowsOut: number
+  rowsIn: number
+  bytesOut: number
+  bytesIn: number
+  /** The largest that was measured; null if it was not measured. */
+  diskBytes: number | null
+}>
+
+/** The periods in which something was used, the oldest first; whole hours from `since` to before `until`. */
+export async function readUsage(
+  control: Queryable,
+  userId: number,
+  { since, until, by }: UsageFilter,
+): Promise<readonly PeriodUse[]> {
+  const { rows } = await control.query<PeriodUse>(
+    `with kinds as (
+       select date_trunc($4, hour, 'UTC') as period, kind, sum(requests) as requests, sum(jobs) as jobs,
+         sum(postgres_ms) as postgres_ms, sum(rows_out) as rows_out, sum(rows_in) as rows_in,
+         sum(bytes_out) as bytes_out, sum(bytes_in) as bytes_in, max(disk_bytes) as disk_bytes
+       from cartage.usage
+       where user_id = $1 and hour >= date_trunc('hour', $2::timestamptz, 'UTC') and hour < $3
+       group by 1, 2
+     )
+     select period as "from",
+       coalesce(json_object_agg(kind, requests order by kind) filter (where requests > 0), '{}') as requests,
+       sum(jobs)::float8 as jobs, sum(postgres_ms)::float8 as "postgresMs",
+       sum(rows_out)::float8 as "rowsOut", sum(rows_in)::float8 as "rowsIn",
+       sum(bytes_out)::float8 as "bytesOut", sum(bytes_in)::float8 as "bytesIn",
+       max(disk_bytes)::float8 as "diskBytes"
+     from kinds group by period order by period`,
+    [userId, since, until, by],
+  )
+  return rows
+}
+
+/** Deletes some rows past their time, or of deleted accounts. True: there may be more. */
+export async function cleanUsage(control: Queryable, retentionDays: number): Promise<boolean> {
+  const { rowCount } = await control.query(
+    `delete from cartage.usage where ctid = any (array(
+       select ctid from cartage.usage
+       where hour < clock_timestamp() - make_interval(days => $1) limit ${stepRows}
+     )) or user_id = any (array(
+       select distinct user_id from cartage.usage
+       where not exists (select from cartage.users u where u.id = user_id) limit ${stepUsers}
+     ))`,
+    [retentionDays],
+  )
+  await control.query(
+    `delete from cartage.usage_writers where written_at < clock_timestamp() - interval '1 day'`,
+  )
+  return (rowCount ?? 0) >= stepRows
+}
+
+const stepRows = 5_000
+/** Each has at most some 20,000 rows. */
+const stepUsers = 10

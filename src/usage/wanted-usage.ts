@@ -1,0 +1,37 @@
+import { type UsagePeriod, usageDays } from '../contract/usage-names.ts'
+import { errors } from '../errors.ts'
+import type { UsageFilter } from './usage-store.ts'
+
+export type UsageWords = Readonly<{
+  since?: string | undefined
+  until?: string | undefined
+  by?: UsagePeriod | undefined
+}>
+
+/** The last 30 days by day, unless told. Refuses what is no time, and times in the wrong order. */
+export function wantedUsage({ since, until, by = 'day' }: UsageWords, now: Date): UsageFilter {
+  const end = until === undefined ? now : timeOf('until', until)
+  const start = since === undefined ? new Date(end.getTime() - thirtyDaysMs) : timeOf('since', since)
+  if (start >= end) throw errors.badRequest('Invalid since: it must be before until')
+  if (end.getTime() - start.getTime() > mostMs)
+    throw errors.badRequest(`Invalid since: it must be at most ${mostDays} days before until`)
+  return { since: start, until: end, by }
+}
+
+function timeOf(name: string, text: string): Date {
+  const written = /^(\d{4}-\d\d-\d\d)(T\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:\d\d))?$/.exec(text)
+  const day = written && new Date(`${written[1]}T00:00:00Z`)
+  const time = written && new Date(text)
+  // JavaScript takes 31 February for 3 March.
+  const isReal = day && !Number.isNaN(day.getTime()) && day.toISOString().startsWith(written[1]!)
+  if (time && isReal && !Number.isNaN(time.getTime()) && /^\d{4}-/.test(time.toISOString())) return time
+  throw errors.badRequest(
+    `Invalid ${name}: it must be a day such as 2026-01-31 or a time such as 2026-01-31T10:00:00Z`,
+  )
+}
+
+const dayMs = 86_400_000
+const thirtyDaysMs = 30 * dayMs
+/** Some more than is kept. */
+const mostDays = usageDays + 10
+const mostMs = mostDays * dayMs

@@ -1,0 +1,217 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { createUser } from '../../src/accounts/create-user.ts'
+import { deleteUser } from '../../src/accounts/delete-user.ts'
+import { createAdminClient, createClient } from '../../src/client/client.ts'
+import type { UsageDocument } from '../../src/contract/documents.ts'
+import { KeepUsage } from '../../src/usage/keep-usage.ts'
+import { usageCounts } from '../../src/usage/usage-counts.ts'
+import { cleanUsage, writeUsage } from '../../src/usage/usage-store.ts'
+import { ask } from '../support/http/ask.ts'
+import { cartage, installation } from '../support/http/call.ts'
+import { openSession } from '../support/http/session-socket.ts'
+import { jobApi } from '../support/jobs/job-api.ts'
+import { keysClient } from '../support/keys/keys-client.ts'
+import { copyfrom, copyUrl } from '../support/postgres/copying.ts'
+import { newInstallation } from '../support/service/installation.ts'
+import { basic, eventually, type Setup, setup } from '../support/service/setup.ts'
+import { tileOf } from '../support/tiles/tile-api.ts'
+
+test('rows, bytes, time, requests, jobs and tiles of an account are counted by kind, of others not', async (t) => {
+  const house = await setup(t, { worker: true })
+  const { user } = house
+  const other = await house.createUser()
+  await ask(user, 'create table places (n int)')
+  assert.equal((await ask(user, 'insert into places select generate_series(1, 30)')).status, 200)
+  assert.equal((await ask(user, 'select n, pg_sleep(0.01) from places')).body.total_rows, 30)
+  assert.equal((await ask(user, 'selekt')).status, 400)
+  await copyfrom(user, 'copy places from stdin', '100\n101\n')
+  assert.equal((await fetch(copyUrl(user, 'copyto', 'copy places to stdout'))).status, 200)
+  const session = await openSession(t, user)
+  await session.run('delete from places where n > 99')
+  const jobs = jobApi(user)
+  await jobs.ended((await jobs.submit('update places set n = n + 1')).job_id)
+  await user.sql(`create table points (cartodb_id int primary key, g geometry(Point, 4326));
+    insert into points values (1, st_setsrid(st_point(1, 1), 4326))`)
+  for (let round = 0; round < 2; round++) await tileOf(user, '/points/0/0/0')
+  await ask(other, 'select 1')
+  const { periods } = await usageOf(t, house, 4 + 2 + 2 + 1 + 2)
+  assert.equal(periods.length, 1)
+  const { requests, jobs: ended, tiles, postgres_seconds, ...figures } = periods[0]!
+  assert.deepEqual([requests.query, requests.copy, requests.tile, requests.session], [4, 2, 2, 1])
+  assert.ok(requests.job! >= 2)
+  assert.deepEqual([ended, tiles], [1, 2])
+  assert.ok(postgres_seconds > 0.3 && postgres_seconds < 60, String(postgres_seconds))
+  // 30 of the SELECT and 32 of the COPY out; 30 inserted, 2 copied in, 2 deleted, 30 updated by the job.
+  assert.deepEqual([figures.rows_out, figures.rows_in], [62, 64])
+  assert.ok(figures.bytes_out > 62 * 8 && figures.bytes_out < 100_000, String(figures.bytes_out))
+  assert.ok(figures.bytes_in > 200 && figures.bytes_in < 100_000, String(figures.bytes_in))
+  const theirs = await usageOf(t, house, 1, other.username)
+  assert.deepEqual(theirs.periods[0]!.requests, { query: 1 })
+})
+
+test('what a process has counted is stored when it stops, and added to what others have counted', async (t) => {
+  const place = await newInstallation(t)
+  const keeper = await place.start()
+  const { masterToken } = await createUser(keeper.services.installation, { username: 'counted' })
+  for (let round = 0; round < 3; round++) {
+    const passing = await place.start()
+    const client = createClient({ baseUrl: passing.url, username: 'counted', token: masterToken })
+    await client.sql('select 1')
+    client.close()
+    await passing.stop()
+  }
+  const operator = createAdminClient({ baseUrl: keeper.url, token: place.keys.adminToken })
+  t.after(() => operator.close())
+  const { periods } = await operator.users.usage('counted', { by: 'month' })
+  assert.equal(
+    periods.reduce((sum, { requests }) => sum + (requests.query ?? 0), 0),
+    3,
+  )
+})
+
+test('a batch whose answer was lost is sent again and counted once', async (t) => {
+  const { service, user } = await setup(t)
+  const { control } = service.services.databases
+  const { userId } = user.account
+  const rows = [{ ...nothing, userId, kind: 'query' as const, requests: 5 }]
+  const batch = { process: user.username, number: 1, rows }
+  for (let round = 0; round < 3; round++) await writeUsage(control, batch)
+  await writeUsage(control, { ...batch, number: 2 })
+  const found = await control.query('select requests::integer from cartage.usage where user_id = $1', [
+    userId,
+  ])
+  assert.deepEqual(found.rows, [{ requests: 10 }])
+})
+
+test('the size of the data is measured once an hour, by one process', async (t) => {
+  const house = await setup(t, { isIsolated: true })
+  const { databases, log } = house.service.services
+  await house.user.sql('create table big as select generate_series(1, 20000) as n')
+  await Promise.all([new KeepUsage(databases, log).measure(), new KeepUsage(databases, log).measure()])
+  const [period] = (await usageOf(t, house, 0)).periods
+  assert.ok(period!.disk_bytes! > 500_000, JSON.stringify(period))
+})
+
+test('use is kept for 90 days and goes with its account', async (t) => {
+  const house = await setup(t, { isIsolated: true })
+  const { databases, installation: opened } = house.service.services
+  const { control } = databases
+  const other = await house.createUser()
+  const insert = (userId: number, days: number) =>
+    control.query(
+      `insert into cartage.usage (user_id, hour, kind)
+       values ($1, date_trunc('hour', now(), 'UTC') - make_interval(days => $2), 'key')`,
+      [userId, days],
+    )
+  for (const days of [1, 89, 91, 300]) await insert(house.user.account.userId, days)
+  await insert(other.account.userId, 1)
+  await deleteUser(opened, other.username)
+  while (await cleanUsage(control, 90));
+  const { rows } = await control.query(
+    `select user_id, round(extract(epoch from now() - hour) / 86400)::integer as days
+     from cartage.usage where kind = 'key' order by hour`,
+  )
+  assert.deepEqual(
+    rows.map(({ user_id, days }) => [user_id, days]),
+    [
+      [house.user.account.userId, 89],
+      [house.user.account.userId, 1],
+    ],
+  )
+})
+
+test('the master key reads the use of its account, as JSON or CSV; other keys do not', async (t) => {
+  const house = await setup(t)
+  const { user } = house
+  await ask(user, 'select 1')
+  await usageOf(t, house, 1)
+  const url = `${user.base}/api/v4/usage`
+  const headers = basic(user.username, user.masterToken)
+  const document = (await (await fetch(url, { headers })).json()) as UsageDocument
+  assert.deepEqual([document.username, document.by], [user.username, 'day'])
+  assert.equal(document.periods[0]!.requests.query, 1)
+  for (const [address, accept] of [
+    [`${url}?format=csv&by=hour`, '*/*'],
+    [`${url}?by=hour`, 'text/csv'],
+  ] as const) {
+    const response = await fetch(address, { headers: { ...headers, accept } })
+    assert.match(response.headers.get('content-type') ?? '', /^text\/csv/)
+    const [head, line] = (await response.text()).split('\r\n')
+    const column = head!.split(',').indexOf('requests_query')
+    assert.equal(line!.split(',')[column], '1')
+    assert.match(line!, /^\d{4}-\d\d-\d\dT\d\d:00:00\.000Z,/)
+  }
+  const { token } = await keysClient(user).make('other')
+  assert.equal((await fetch(url, { headers: basic(user.username, token) })).status, 403)
+  assert.equal((await fetch(url)).status, 401)
+})
+
+test('parameters of the use that are no such thing are 400 with a sentence', async (t) => {
+  const { url, keys, user } = await setup(t)
+  for (const [query, sentence] of [
+    ['by=year', /^Invalid by: it must be one of hour, day, month$/],
+    ['since=yesterday', /^Invalid since: it must be a day such as 2026-01-31/],
+    ['since=2026-02-31', /^Invalid since: it must be a day/],
+    ['until=2026-01-01T00:00:00', /^Invalid until/],
+    ['until=99999-01-01', /^Invalid until/],
+    ['since=2026-02-01&until=2026-02-01', /^Invalid since: it must be before until$/],
+    ['since=2025-01-01&until=2026-01-01', /^Invalid since: it must be at most 100 days before until$/],
+    ['since=a&since=b', /^The parameter since is given more than once$/],
+    ['form=csv', /^Unknown parameter: form\. Known: since, until, by, format$/],
+    ['format=xml', /^Invalid format/],
+  ] as const) {
+    const response = await fetch(`${url}/admin/v1/users/${user.username}/usage?${query}`, {
+      headers: { authorization: `Bearer ${keys.adminToken}` },
+    })
+    const body = (await response.json()) as { error: string[] }
+    assert.equal(response.status, 400, query)
+    assert.match(body.error[0]!, sentence, query)
+  }
+  const unknown = await fetch(`${url}/admin/v1/users/nobody/usage`, {
+    headers: { authorization: `Bearer ${keys.adminToken}` },
+  })
+  assert.equal(unknown.status, 404)
+})
+
+test('the command line prints the use of one user and of all', async (t) => {
+  const house = await setup(t, { isIsolated: true })
+  const { user } = house
+  const { username } = user
+  await ask(user, 'select 1')
+  await usageOf(t, house, 1)
+  const env = installation(house)
+  const one = await cartage(env, 'usage', username)
+  assert.equal(one.code, 0, one.err)
+  assert.match(one.out, /^\d{4}-\d\d-\d\dT00:00:00\.000Z {2}1 requests {2}0 jobs {2}0 tiles /)
+  const all = await cartage(env, 'usage', '--json')
+  assert.deepEqual(
+    JSON.parse(all.out).users.map((each: UsageDocument) => each.username),
+    [username],
+  )
+  assert.match((await cartage(env, 'usage')).out, new RegExp(`^${username} {2}1 requests `))
+  assert.match((await cartage(env, 'usage', username, '--csv')).out, /^from,jobs,tiles,/)
+  for (const args of [
+    ['--by', 'year'],
+    ['--since', 'x'],
+    [username, 'b'],
+  ])
+    assert.equal((await cartage(env, 'usage', ...args)).code, 2, args.join(' '))
+  assert.equal((await cartage(env, 'usage', 'nobody')).code, 1)
+})
+
+const nothing = { requests: 0, jobs: 0, postgresMs: 0, rowsOut: 0, rowsIn: 0, bytesOut: 0, bytesIn: 0 }
+
+/** When this many requests are counted: an answer may arrive before its request has ended. */
+async function usageOf(t: TestContext, house: Setup, requests: number, username = house.user.username) {
+  const { url, keys, service } = house
+  const operator = createAdminClient({ baseUrl: url, token: keys.adminToken })
+  t.after(() => operator.close())
+  return eventually(async () => {
+    await usageCounts(service.services.databases).flush()
+    const usage = await operator.users.usage(username)
+    const counted = usage.periods.flatMap((period) => Object.values(period.requests))
+    assert.ok(counted.reduce((sum, count) => sum + count, 0) >= requests, JSON.stringify(usage))
+    return usage
+  })
+}
