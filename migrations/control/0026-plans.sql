@@ -37,7 +37,7 @@ begin
   cross join lateral cartage.merged_limits(p.limits, u.limits) set_limits
   cross join (values (false), (true)) kind (is_import)
   -- One lock order, imports last and then by user, so no deadlock.
-  where u.id = owner or u.plan = of_plan order by kind.is_import, u.id
+  where u.state <> 'deleting' and (u.id = owner or u.plan = of_plan) order by kind.is_import, u.id
   on conflict (user_id, is_import) do update
   set most_running = excluded.most_running, most_pending = excluded.most_pending;
   perform cartage.tell('cartage_jobs', '');

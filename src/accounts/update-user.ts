@@ -39,7 +39,6 @@ export async function updateUser(
     const columns = { quotaBytes, apiKeyQuota, limits, plan, orgRole: newOrgRole(account, changes) }
     const isChanged = await updateUserRow(tx, account.userId, columns).catch(explainPlan(plan))
     if (!isChanged) throw errors.accountNotFound('User', username)
-    if (limits !== undefined || plan !== undefined) await limitJobs(tx, { userId: account.userId })
     await recordAudit(tx, {
       actor: operator,
       action: 'user.changed',
@@ -55,6 +54,8 @@ export async function updateUser(
     await announceChange(tx)
     // While the row is locked, so that two concurrent changes arrive there in the same order.
     if (quotaBytes !== undefined) await storeQuota(installation, account, quotaBytes)
+    // Last: it holds a lock that all changes of limits need, and the queue of the user. A host that is silent must not hold them up.
+    if (limits !== undefined || plan !== undefined) await limitJobs(tx, { userId: account.userId })
     return userByName(tx, username)
   }
   const changed = await whileAskingHost(control, account.hostId, () => inTransaction(control, change))

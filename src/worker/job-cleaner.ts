@@ -38,7 +38,7 @@ export class JobCleaner {
       await this.#untilClean(() => cleanJobs(databases.control, config.jobRetentionDays))
       await this.#untilClean(() => cleanRuns(databases.control, config.jobRetentionDays))
       await this.#untilClean(() => cleanRunTimes(databases.control, config.jobRetentionDays))
-      await this.#untilClean(() => forgetArrivals(databases.control, config.copyTimeoutMs + sentAgainMs))
+      await this.#untilClean(() => forgetArrivals(databases.control, config.copyTimeoutMs, sentAgainMs))
       await this.#cleanMarks()
     } catch (error) {
       log.warn({ err: error }, 'cannot remove old jobs')

@@ -122,7 +122,8 @@ test('a wrong plan or limit is refused with 422 and the place', async (t) => {
   const { user, operator, plan } = await house(t)
   const name = await plan({})
   await assert.rejects(operator.plans.create({ name }), { status: 409, code: 'plan-taken' })
-  await assert.rejects(operator.plans.create({ name: 'No blanks' }), { status: 422 })
+  for (const refused of ['No blanks', 'none'])
+    await assert.rejects(operator.plans.create({ name: refused }), { status: 422 }, refused)
   const wrong = [
     { query_timeout_ms: 0 },
     { query_timeout_ms: 2 ** 31 },

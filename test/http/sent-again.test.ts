@@ -103,10 +103,34 @@ test('a request is remembered for longer than the longest copy, and then forgott
   const limitMs = 6 * 3_600_000
   assert.equal(await send(), 200)
   await makeOlder(5)
-  await forgetArrivals(control, limitMs)
+  await forgetArrivals(control, limitMs, 0)
   assert.equal(await send(), 409)
   await makeOlder(2)
-  await forgetArrivals(control, limitMs)
+  await forgetArrivals(control, limitMs, 0)
+  assert.equal(await send(), 200)
+})
+
+test('a request is remembered as long as the longest copy that any account or plan allows', async (t) => {
+  const { user, service } = await setup(t)
+  const { control } = service.services.databases
+  await control.query('insert into cartage.plans (name, limits) values ($1, $2)', [
+    user.username,
+    { copy_timeout_ms: 20 * 86_400_000 },
+  ])
+  t.after(() => control.query('delete from cartage.plans where name = $1', [user.username]))
+  const key = randomName('once')
+  const send = async () => (await sendWith(user, user.base, key, { path: '/sql?q=select 1' })).status
+  const makeOlder = () =>
+    control.query(
+      `update cartage.arrived_requests set arrived_at = arrived_at - interval '19 days' where ${isOfUser}`,
+      [user.account.userId],
+    )
+  assert.equal(await send(), 200)
+  await makeOlder()
+  await forgetArrivals(control, 3_600_000, 0)
+  assert.equal(await send(), 409)
+  await makeOlder()
+  await forgetArrivals(control, 3_600_000, 0)
   assert.equal(await send(), 200)
 })
 

@@ -16,6 +16,7 @@ export async function createPlan(
 ): Promise<Plan> {
   if (!/^[a-z0-9][a-z0-9_-]{0,62}$/.test(name))
     throw errors.accountInvalid(`The name of a plan has ${planNameRule}`)
+  if (name === 'none') throw errors.accountInvalid("'none' is no name of a plan: it stands for no plan")
   const limits = readNewLimits(wanted)
   return inTransaction(control, async (tx) => {
     await insertPlan(tx, name, limits)

@@ -90,7 +90,8 @@ export class Slots {
     const reserved = Math.floor(total / 5)
     if (own && (own.all >= most || this.#use.all >= total - reserved)) return false
     if (!isAnonymous) return true
-    if (own && own.anonymous >= anonymousPerAccount) return false
+    // An account with few slots keeps one for its keys.
+    if (own && own.anonymous >= Math.min(anonymousPerAccount, Math.max(1, most - 1))) return false
     return this.#use.anonymous < Math.max(1, own ? Math.floor(total / 2) : total - reserved)
   }
 
