@@ -37,7 +37,8 @@ test('the TileJSON of a named map needs no key, and tells its tiles, fields, pla
     maxzoom: 12,
     layers: [layer('one'), { type: 'http', options: { urlTemplate: 'https://x.example' } }, layer('two')],
   }
-  const view = { title: 'Places', description: 'All', bounds: { west: -1, south: -2, east: 3, north: 4 } }
+  const bounds = { west: -100, south: -50, east: 100, north: 50 }
+  const view = { title: 'Places', description: 'All', bounds }
   await makeMap(user, templateOf('shops', view, { layergroup }))
   const found = await tileJsonOf(user, 'shops')
   const fields = { cartodb_id: 'Number', name: 'String' }
@@ -51,8 +52,9 @@ test('the TileJSON of a named map needs no key, and tells its tiles, fields, pla
       { id: 'one', fields, description: '' },
       { id: 'two', fields, description: '' },
     ],
-    bounds: [-1, -2, 3, 4],
-    center: [1, found.center[1], found.center[2]],
+    bounds: [-100, -50, 100, 50],
+    // A zoom at which there are tiles, although the whole box would be seen at another.
+    center: [0, 0, 2],
     minzoom: 2,
     maxzoom: 12,
     attribution: 'A &#38; B',

@@ -54,12 +54,14 @@ export function tileJsonOf(shown: ShownMap, map: InstantiatedMap, url: string): 
   const box = view.bounds ?? bounds
   const name = view.title || template.stored.name
   const { center, zoom } = cameraOf(view, box ?? undefined)
+  const { minzoom, maxzoom } = zoomsOf(config)
   const attributions = new Set(tiledLayers(config).flatMap(({ attribution }) => attribution || []))
   return {
     ...mapTileJson(map, { name, tiles: tilesOf(template, 'all', url), bounds: box }),
     description: view.description ?? '',
-    center: [...center, Math.floor(zoom)],
-    ...zoomsOf(config),
+    center: [...center, Math.max(minzoom, Math.min(maxzoom, Math.floor(zoom)))],
+    minzoom,
+    maxzoom,
     ...(attributions.size > 0 && { attribution: [...attributions].map(asHtml).join(', ') }),
   }
 }
