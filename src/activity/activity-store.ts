@@ -9,7 +9,7 @@ export async function putQuestion(control: Queryable, asked: Question, lifeMs: n
     `with former as (delete from cartage.activity_questions where expires_at < clock_timestamp()),
      question as (
        insert into cartage.activity_questions (asked, expires_at)
-       values ($1, clock_timestamp() + $2 * interval '1 millisecond') returning id
+       values ($1, clock_timestamp() + $2::float8 * interval '1 millisecond') returning id
      )
      select id, cartage.tell($3, id::text) from question`,
     [JSON.stringify(asked), lifeMs, activityChannel],

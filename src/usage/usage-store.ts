@@ -141,8 +141,8 @@ export async function cleanUsage(control: Queryable, retentionDays: number): Pro
        select ctid from cartage.usage
        where hour < clock_timestamp() - make_interval(days => $1) limit ${stepRows}
      )) or user_id = any (array(
-       select distinct user_id from cartage.usage
-       where not exists (select from cartage.users u where u.id = user_id) limit ${stepUsers}
+       select distinct kept.user_id from cartage.usage kept
+       where not exists (select from cartage.users u where u.id = kept.user_id) limit ${stepUsers}
      ))`,
     [retentionDays],
   )
