@@ -108,6 +108,10 @@ test('a bad parameter is refused in words, in the form that clients read', async
     [{ type_guessing: 'maybe' }, /type_guessing: it must be true or false/],
     [{ sql: 'select 1' }, /exactly one/],
     [{ interval: '3600' }, /interval is not supported/],
+    [{ connector: '{}' }, /connector is not supported/],
+    [{ service_name: 'dropbox' }, /service_name is not supported/],
+    [{ service_item_id: '1' }, /service_item_id is not supported/],
+    [{ remote_visualization_id: '1' }, /remote_visualization_id is not supported/],
     [{ collision_strategy: 'upsert' }, /needs key/],
     [{ collision_strategy: 'upsert', key: `${'a,'.repeat(32)}a` }, /up to 32 columns/],
   ]
