@@ -10,6 +10,7 @@ import { RecoveryTimes } from './recovery-times.ts'
 import { Revocations } from './revocations.ts'
 import { Schedules } from './schedules.ts'
 import { setStage } from './stage.ts'
+import { Uploads } from './uploads.ts'
 import { type Findings, verify } from './verify.ts'
 import { Writes } from './writes.ts'
 
@@ -57,6 +58,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   const load = new Load(stage, seededRandom(seed), options.clients, () => outages.note('job'))
   const writes = new Writes(stage, seededRandom(seed + 3), writingClients, () => outages.note('write'))
   const imports = new Imports(stage, seededRandom(seed + 4), importClients)
+  const uploads = new Uploads(stage, seededRandom(seed + 5), uploadClients)
   const revocations = new Revocations(stage, seededRandom(seed + 2), keyClients)
   const schedules = new Schedules(stage)
   const recovery = new RecoveryTimes(stage)
@@ -75,6 +77,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
     await phases.run('stop the schedules', 60_000, () => schedules.stop())
     await phases.run('let the last jobs end', patienceMs + 60_000, () => load.finish(patienceMs))
     await phases.run('let the last imports end', patienceMs + 60_000, () => imports.finish(patienceMs))
+    await phases.run('let the last uploads end', patienceMs + 60_000, () => uploads.finish(patienceMs))
     await phases.run('revoke the last tokens', 120_000, () => revocations.finish())
     await phases.run('end the last copies', 120_000, () => writes.finish())
     await phases.run('see the last takeovers', 60_000, () => recovery.settle())
@@ -88,7 +91,12 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
       'verify',
       600_000 + load.jobs.length * longestReadMs,
       () =>
-        verify(stage, { load, imports, revocations, writes, schedules }, how, (words) => (progress = words)),
+        verify(
+          stage,
+          { load, imports, uploads, revocations, writes, schedules },
+          how,
+          (words) => (progress = words),
+        ),
       () => progress,
     )
     return {
@@ -101,7 +109,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
     }
   } finally {
     await phases.run('clear the stage', 120_000, async () => {
-      for (const clients of [load, imports, revocations, writes]) clients.giveUp()
+      for (const clients of [load, imports, uploads, revocations, writes]) clients.giveUp()
       await stage.close()
     })
   }
@@ -110,6 +118,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
 const keyClients = 3
 const writingClients = 4
 const importClients = 3
+const uploadClients = 2
 /** After the last attack every job must come to its end within this time. */
 const patienceMs = 60_000
 /** A message that was cut or refused waits before it is sent again. */

@@ -3,10 +3,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import type { ImportDocument } from '../src/contract/documents.ts'
 import { firstHostId } from '../src/postgres/hosts.ts'
+import type { Answer } from './clients.ts'
 import { insist } from './insist.ts'
 import { runSql } from './postgres/run-sql.ts'
 import type { Random } from './random.ts'
+import { uploadInPieces } from './resumable.ts'
 import type { Stage } from './stage.ts'
+import { UploadingClients } from './uploads.ts'
 
 /** `key`: of the request, and the name of a new table. An import that appends writes entries of the ledger, as jobs do. */
 type PlannedImport = Readonly<{
@@ -18,6 +21,8 @@ type PlannedImport = Readonly<{
   /** The table that the rows are added to. */
   appendsTo?: 'ledger' | 'slow_ledger'
   cancelAfterMs?: number
+  /** Sent in several requests. */
+  isResumable: boolean
 }>
 
 type PlayedImport = Readonly<{ plan: PlannedImport; id: string; final: ImportDocument }>
@@ -26,33 +31,32 @@ type PlayedImport = Readonly<{ plan: PlannedImport; id: string; final: ImportDoc
 type Evidence = Readonly<{
   timesApplied: (entry: string) => number
   isLostByReplication: (entry: string) => boolean
+  /** Whether it was lost, whatever was recorded of it: the import of an upload has no Idempotency-Key. */
+  isInLostTail: (entry: string) => boolean
 }>
 
 export type ImportCounts = Readonly<{
   complete: number
+  inPieces: number
   cancelled: number
   givenUp: number
   begunAnew: number
 }>
 
-type Answer = Readonly<{ status: number; body: unknown }>
-
 /** Clients that import files, cancel some, and follow each to its end, whatever happens to the service. */
-export class Imports {
+export class Imports extends UploadingClients {
   /** Answers that must never be, whatever is going on. */
   readonly surprises: string[] = []
   readonly #sent: PlannedImport[] = []
   readonly #played: PlayedImport[] = []
-  readonly #stage: Stage
-  readonly #random: Random
-  readonly #clients: Promise<void>[]
-  #givenUp = new AbortController()
-  #isOver = false
 
   constructor(stage: Stage, random: Random, clients: number) {
-    this.#stage = stage
-    this.#random = random
-    this.#clients = Array.from({ length: clients }, () => this.#play())
+    super(stage, random)
+    this.start(clients, () => {
+      const plan = planImport(random, stage.users.length)
+      this.#sent.push(plan)
+      return { act: () => this.#playOne(plan), note: (what) => this.#note(plan, what) }
+    })
   }
 
   /** Of all requests, answered or not. */
@@ -60,24 +64,10 @@ export class Imports {
     return this.#sent.map(({ key }) => key)
   }
 
-  /** No more imports; resolves when those on their way have ended, or the time for that is over. */
-  async finish(patienceMs: number): Promise<void> {
-    this.#isOver = true
-    const timer = setTimeout(() => this.#givenUp.abort(), patienceMs)
-    await Promise.all(this.#clients)
-    clearTimeout(timer)
-    this.#givenUp = new AbortController()
-  }
-
-  giveUp(): void {
-    this.#isOver = true
-    this.#givenUp.abort()
-  }
-
   /** Waits until no file is left, or the time for that is over. */
   async untilSwept(patienceMs: number): Promise<void> {
     const deadline = Date.now() + patienceMs
-    while (Date.now() < deadline && (await leftFiles(this.#stage.spool)).length > 0) await sleep(500)
+    while (Date.now() < deadline && (await this.#leftFiles()).length > 0) await sleep(500)
   }
 
   /** Holds what the documents say against what is there. */
@@ -97,15 +87,37 @@ export class Imports {
       this.#played.filter(({ final }) => final.error_code === code).length
     const { begunAnew, problems: strays } = await this.#strays()
     return {
-      counts: { complete: withCode(null), cancelled: withCode(6672), givenUp: withCode(6671), begunAnew },
-      problems: [...problems, ...strays, ...(await leftOvers(this.#stage.spool))],
+      counts: {
+        complete: withCode(null),
+        inPieces: this.#played.filter(({ plan }) => plan.isResumable).length,
+        cancelled: withCode(6672),
+        givenUp: withCode(6671),
+        begunAnew,
+      },
+      problems: [
+        ...problems,
+        ...strays,
+        ...(await this.#leftFiles()).map((name) => `${name}: a file of an import is left`),
+        ...(await leftProcesses(this.stage.spool)),
+      ],
     }
+  }
+
+  /** An upload whose creation was never answered is empty, and stays for a day. */
+  async #leftFiles(): Promise<string[]> {
+    const { rows } = await insist(() =>
+      this.stage.admin(
+        `select 'tus-' || id as name from cartage.uploads where state = 'open' and received = 0`,
+      ),
+    )
+    const empty = new Set(rows.map(({ name }) => name as string))
+    return (await readdir(this.stage.spool)).filter((name) => name !== '.id' && !empty.has(name))
   }
 
   /** Each request made one import. */
   async #strays(): Promise<Readonly<{ begunAnew: number; problems: readonly string[] }>> {
     const { rows } = await insist(() =>
-      this.#stage.admin(
+      this.stage.admin(
         `select count(*)::integer as imports, count(*) filter (where attempts > 1)::integer as again from cartage.imports`,
       ),
     )
@@ -118,34 +130,37 @@ export class Imports {
   /** How many rows each new table has. */
   async #rowsOfTables(): Promise<ReadonlyMap<string, number>> {
     const found = await Promise.all(
-      this.#stage.users.map(({ account }) => {
-        const { url } =
-          account.hostId === firstHostId ? this.#stage.control : this.#stage.hosts!.second.primary
+      this.stage.users.map(({ account }) => {
+        const { url } = account.hostId === firstHostId ? this.stage.control : this.stage.hosts!.second.primary
         return insist(() => runSql(url, account.database, countTables))
       }),
     )
     return new Map(found.flatMap(({ rows }) => rows.map(({ name, rows: count }) => [name, Number(count)])))
   }
 
-  async #play(): Promise<void> {
-    while (!this.#isOver) {
-      const plan = planImport(this.#random, this.#stage.users.length)
-      this.#sent.push(plan)
-      await this.#playOne(plan).catch((error: unknown) => {
-        if (!this.#givenUp.signal.aborted) throw error
-        this.#note(plan, 'did not end in time after the last attack')
-      })
-      await sleep(this.#random.between(50, 500))
-    }
-  }
-
   async #playOne(plan: PlannedImport): Promise<void> {
-    const { status, body } = await this.#insist(plan, 'POST', '', queryOf(plan), plan.content)
-    const { item_queue_id: id } = body as { item_queue_id?: string }
-    if (status !== 200 || !id) return this.#note(plan, `POST answered ${status} ${JSON.stringify(body)}`)
+    const id = await (plan.isResumable ? this.#upload(plan) : this.#post(plan))
+    if (id === undefined) return
     const cancelled = plan.cancelAfterMs === undefined ? undefined : this.#cancel(plan, id)
     const [final] = await Promise.all([this.#untilFinal(plan, id), cancelled])
     if (final) this.#played.push({ plan, id, final })
+    await this.pause(50, 500)
+  }
+
+  async #post(plan: PlannedImport): Promise<string | undefined> {
+    const { status, body } = await this.#insist(plan, 'POST', '', queryOf(plan), plan.content)
+    const { item_queue_id: id } = body as { item_queue_id?: string }
+    if (status === 200 && id) return id
+    this.#note(plan, `POST answered ${status} ${JSON.stringify(body)}`)
+    return undefined
+  }
+
+  /** The import has the id of its upload. */
+  async #upload(plan: PlannedImport): Promise<string | undefined> {
+    const file = { metadata: queryOf(plan), content: plan.content }
+    const uploaded = await uploadInPieces(this.lineOf(this.stage.users[plan.userIndex]!), file)
+    if ('problem' in uploaded) this.#note(plan, uploaded.problem)
+    return 'problem' in uploaded ? undefined : uploaded.id
   }
 
   async #untilFinal(plan: PlannedImport, id: string): Promise<ImportDocument | undefined> {
@@ -173,34 +188,21 @@ export class Imports {
     if (status === 200 && found?.error_code !== 6672) this.#note(plan, `cancelled, and then ${found?.state}`)
   }
 
-  /** Any server will do, again and again; only 5xx, broken connections and the limit of unfinished imports are forgiven. */
-  async #insist(
+  #insist(
     plan: PlannedImport,
     method: string,
     path: string,
     query: Readonly<Record<string, string>> = {},
     content?: string,
   ): Promise<Answer> {
-    const { account, token } = this.#stage.users[plan.userIndex]!
-    const words = new URLSearchParams({ ...query, api_key: token })
-    for (;;) {
-      this.#givenUp.signal.throwIfAborted()
-      try {
-        const { url } = this.#random.pick(this.#stage.servers)
-        const response = await fetch(`${url}/user/${account.username}/api/v1/imports${path}?${words}`, {
-          method,
-          headers: { 'idempotency-key': plan.key },
-          signal: AbortSignal.timeout(method === 'DELETE' ? 30_000 : 12_000),
-          ...(content === undefined ? {} : { body: content }),
-        })
-        const body = await response.json()
-        const { status } = response
-        if (status < 500 && status !== 408 && status !== 429) return { status, body }
-      } catch {
-        // The server was killed, has not started yet, or does not get through to us.
-      }
-      await sleep(this.#random.between(20, 200))
+    const options = {
+      method,
+      query,
+      headers: { 'idempotency-key': plan.key },
+      ...(content === undefined ? {} : { body: content }),
     }
+    // 429: the limit of unfinished imports.
+    return this.insist(this.stage.users[plan.userIndex]!, `/api/v1/imports${path}`, options, [429])
   }
 
   #note({ key }: PlannedImport, what: string): void {
@@ -217,6 +219,7 @@ function planImport(random: Random, users: number): PlannedImport {
     key,
     userIndex: Math.floor(random.next() * users),
     rows,
+    isResumable: random.isLucky(0.35),
     ...(random.isLucky(0.15) ? { cancelAfterMs: random.between(0, 1_500) } : {}),
   }
   const csv = (header: string, line: (number: number) => string) =>
@@ -250,9 +253,9 @@ function queryOf({ file, key, appendsTo }: PlannedImport): Record<string, string
 
 /** All rows once if it is complete, none otherwise. */
 function problemOf(
-  { key, rows, appendsTo, cancelAfterMs }: PlannedImport,
+  { key, rows, appendsTo, cancelAfterMs, isResumable }: PlannedImport,
   { state, error_code: code, get_error_text: text, table_names: tables }: ImportDocument,
-  { timesApplied, isLostByReplication }: Evidence,
+  { timesApplied, isLostByReplication, isInLostTail }: Evidence,
   rowsInTable: number | undefined,
 ): string | undefined {
   const entries = Array.from({ length: appendsTo ? rows : 1 }, (_, number) => `${key}/${number}`)
@@ -265,7 +268,8 @@ function problemOf(
   if (state === 'complete') {
     const isNamed = tables.join() === (appendsTo ?? key)
     if (!isNamed) return `its tables are '${tables.join()}'`
-    return most === 1 || isLostByReplication(entries[0]!) ? undefined : 'complete, and nothing is stored'
+    const isLost = (isResumable ? isInLostTail : isLostByReplication)(entries[0]!)
+    return most === 1 || isLost ? undefined : 'complete, and nothing is stored'
   }
   if (most !== 0) return `${state}, and its rows are stored`
   if (tables.length > 0) return `${state}, and has tables`
@@ -278,20 +282,13 @@ const countTables = `select relname as name,
     (xpath('/row/rows/text()', query_to_xml(format('select count(distinct n) as rows from public.%I', relname), false, true, '')))[1]::text as rows
   from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r' and relname ~ '^loaded_[0-9a-f]+$'`
 
-async function leftFiles(spool: string): Promise<string[]> {
-  return (await readdir(spool)).filter((name) => name !== '.id')
-}
-
-/** Files of imports, and processes that read them. */
-async function leftOvers(spool: string): Promise<string[]> {
+/** That read files of imports. */
+async function leftProcesses(spool: string): Promise<string[]> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
   const commands = await Promise.all(
     pids.map((pid) => readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')),
   )
-  return [
-    ...(await leftFiles(spool)).map((name) => `${name}: a file of an import is left`),
-    ...commands
-      .filter((words) => words.includes(spool))
-      .map((words) => `a process of an import is left: ${words.replaceAll('\0', ' ')}`),
-  ]
+  return commands
+    .filter((words) => words.includes(spool))
+    .map((words) => `a process of an import is left: ${words.replaceAll('\0', ' ')}`)
 }

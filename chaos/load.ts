@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { JobDocument } from '../src/contract/documents.ts'
+import { type Answer, Clients } from './clients.ts'
 import { type Plan, planJob, requestOf } from './plan.ts'
 import type { Random } from './random.ts'
 import type { Stage } from './stage.ts'
@@ -14,25 +15,23 @@ export type PlayedJob = Readonly<{
 /** What an answer must never be, whatever is going on. */
 export type Surprise = Readonly<{ plan: Plan; what: string }>
 
-type Answer = Readonly<{ status: number; body: JobDocument & { error?: string[] } }>
+type JobAnswer = Answer<JobDocument & { error?: string[] }>
 
 /** Clients that submit jobs, cancel some, and follow each to its end, whatever happens to the service. */
-export class Load {
+export class Load extends Clients {
   readonly jobs: PlayedJob[] = []
   readonly surprises: Surprise[] = []
-  readonly #stage: Stage
-  readonly #random: Random
-  readonly #clients: Promise<void>[]
   readonly #onDone: () => void
-  #givenUp = new AbortController()
-  #isOver = false
 
   /** `onDone` is called when a job has been seen done. */
   constructor(stage: Stage, random: Random, clients: number, onDone: () => void) {
-    this.#stage = stage
+    super(stage, random)
     this.#onDone = onDone
-    this.#random = random
-    this.#clients = Array.from({ length: clients }, () => this.#play())
+    const commitsWait = stage.hosts?.second.isSynchronous ?? false
+    this.start(clients, () => {
+      const plan = planJob(random, stage.users.length, commitsWait)
+      return { act: () => this.#playOne(plan), note: (what) => this.#note(plan, what) }
+    })
   }
 
   /** The service is up: so many jobs have ended. */
@@ -43,45 +42,19 @@ export class Load {
     }
   }
 
-  /** No more jobs; resolves when those on their way have ended, or the time for that is over. */
-  async finish(patienceMs: number): Promise<void> {
-    this.#isOver = true
-    const timer = setTimeout(() => this.#givenUp.abort(), patienceMs)
-    await Promise.all(this.#clients)
-    clearTimeout(timer)
-    this.#givenUp = new AbortController()
-  }
-
-  /** Nobody wants to know any more. */
-  giveUp(): void {
-    this.#isOver = true
-    this.#givenUp.abort()
-  }
-
   /** The job as it is now, asked until there is an answer. Undefined if it was refused, which is noted. */
   async read(
     { plan, id }: Pick<PlayedJob, 'plan' | 'id'>,
     waitSeconds = 0,
   ): Promise<JobDocument | undefined> {
-    const { status, body } = await this.#insist(plan, 'GET', `/${id}`, `wait=${waitSeconds}`)
+    const { status, body } = await this.#insist(plan, 'GET', `/${id}`, { wait: String(waitSeconds) })
     if (status === 200) return body
     this.#note(plan, `GET of ${id} answered ${status} ${JSON.stringify(body)}`)
     return undefined
   }
 
-  async #play(): Promise<void> {
-    const commitsWait = this.#stage.hosts?.second.isSynchronous ?? false
-    while (!this.#isOver) {
-      const plan = planJob(this.#random, this.#stage.users.length, commitsWait)
-      await this.#playOne(plan).catch((error: unknown) => {
-        if (!this.#givenUp.signal.aborted) throw error
-        this.#note(plan, `did not end in time after the last attack`)
-      })
-    }
-  }
-
   async #playOne(plan: Plan): Promise<void> {
-    const { status, body } = await this.#insist(plan, 'POST', '', '', requestOf(plan))
+    const { status, body } = await this.#insist(plan, 'POST', '', {}, requestOf(plan))
     if (status !== 201) {
       this.#note(plan, `POST answered ${status} ${JSON.stringify(body)}`)
       return
@@ -113,28 +86,13 @@ export class Load {
     if (status === 200 && found !== 'cancelled') this.#note(plan, `cancelled, and then ${found}`)
   }
 
-  /** Any server will do, again and again; only 5xx and broken connections are forgiven. */
-  async #insist(plan: Plan, method: string, id: string, query = '', body?: unknown): Promise<Answer> {
-    const { account, token } = this.#stage.users[plan.userIndex]!
-    const path = `/user/${account.username}/api/v2/sql/job${id}?api_key=${token}&${query}`
-    const headers = { 'content-type': 'application/json', 'idempotency-key': plan.key }
-    for (;;) {
-      this.#givenUp.signal.throwIfAborted()
-      try {
-        const response = await fetch(this.#random.pick(this.#stage.servers).url + path, {
-          method,
-          headers,
-          signal: AbortSignal.timeout(method === 'DELETE' ? 30_000 : 12_000),
-          ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-        })
-        const answer = (await response.json()) as Answer['body']
-        // 408: a server that was stopped, or what held the request back, let its time run out before it had arrived.
-        if (response.status < 500 && response.status !== 408) return { status: response.status, body: answer }
-      } catch {
-        // The server was killed, has not started yet, or does not get through to us.
-      }
-      await sleep(this.#random.between(20, 200))
-    }
+  #insist(plan: Plan, method: string, id: string, query = {}, body?: unknown): Promise<JobAnswer> {
+    return this.insist(this.stage.users[plan.userIndex]!, `/api/v2/sql/job${id}`, {
+      method,
+      query,
+      headers: { 'content-type': 'application/json', 'idempotency-key': plan.key },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    })
   }
 
   #note(plan: Plan, what: string): void {

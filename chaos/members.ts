@@ -69,6 +69,8 @@ function environmentOf(
     CARTAGE_JOBS_PER_USER: String(jobsPerUser),
     CARTAGE_WEBHOOKS: webhooks,
     CARTAGE_IMPORT_DIR: spool,
+    // One whose creation was not answered stays for a day.
+    CARTAGE_UPLOADS_PER_USER: '1000',
     CARTAGE_SHUTDOWN_GRACE_MS: '200',
   }
 }

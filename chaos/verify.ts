@@ -7,11 +7,13 @@ import type { LostTail } from './postgres/tenant-host.ts'
 import type { Revocations } from './revocations.ts'
 import type { Schedules } from './schedules.ts'
 import type { Stage } from './stage.ts'
+import type { Uploads } from './uploads.ts'
 import type { Writes } from './writes.ts'
 
 type Clients = Readonly<{
   load: Load
   imports: Imports
+  uploads: Uploads
   revocations: Revocations
   writes: Writes
   schedules: Schedules
@@ -32,6 +34,7 @@ export type Findings = Totals &
     accepted: number
     writes: Writes['counts']
     imports: ImportCounts
+    uploads: Uploads['counts']
     dueTimes: number
     /** Jobs of whose end the receiver of webhooks was told. */
     told: number
@@ -41,7 +44,7 @@ export type Findings = Totals &
 /** Holds the jobs, the ledger and the counters against each other. */
 export async function verify(
   stage: Stage,
-  { load, imports, revocations, writes, schedules }: Clients,
+  { load, imports, uploads, revocations, writes, schedules }: Clients,
   { wasGentle, jobsPerUser }: Readonly<{ wasGentle: boolean; jobsPerUser: number }>,
   tell: (words: string) => void,
 ): Promise<Findings> {
@@ -57,9 +60,10 @@ export async function verify(
   }
   const { totals, byStatus, problems } = await judgeJobs(load, evidence, tell)
   tell('the imports are judged')
-  const imported = await imports.judge(evidence)
-  const scheduled = await schedules.judge()
   const lostTails = stage.hosts?.second.lostTails ?? []
+  const wasInLostTail = (entry: string) => isInLostTail(lostTails, entry)
+  const imported = await imports.judge({ ...evidence, isInLostTail: wasInLostTail })
+  const scheduled = await schedules.judge()
   const webhooks = await stage.told.judge(stage)
   return {
     ...totals,
@@ -73,6 +77,7 @@ export async function verify(
     accepted: revocations.accepted.size,
     writes: writes.counts,
     imports: imported.counts,
+    uploads: uploads.counts,
     dueTimes: scheduled.dueTimes,
     told: webhooks.told,
     violations: [
@@ -82,12 +87,16 @@ export async function verify(
       ...revocations.surprises,
       ...writes.surprises,
       ...imports.surprises,
+      ...uploads.surprises,
       ...imported.problems,
       ...problems,
       ...scheduled.problems,
-      ...writes.judge({ ...evidence, isLostByReplication: (entry) => isInLostTail(lostTails, entry) }),
+      ...writes.judge({ ...evidence, isLostByReplication: wasInLostTail }),
+      ...uploads.judge({ ...evidence, isLostByReplication: wasInLostTail }),
       ...unknownEntries(
-        [...load.jobs, ...load.surprises].map(({ plan }) => plan.key).concat(writes.keys, imports.keys),
+        [...load.jobs, ...load.surprises]
+          .map(({ plan }) => plan.key)
+          .concat(writes.keys, imports.keys, uploads.keys),
         timesApplied.keys(),
       ),
       ...(jobsPerUser === 1 ? await overtakings(stage, ledgers) : []),

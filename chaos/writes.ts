@@ -5,13 +5,13 @@ import type { ChaosUser, Stage } from './stage.ts'
 /** What the answer to a write said. `doubt`: there was none, or it says that nobody knows. */
 type Verdict = 'stored' | 'not stored' | 'doubt'
 
-type Write = Readonly<{ key: string; rows: number }> & Answer
+export type Write = Readonly<{ key: string; rows: number }> & Answer
 
 /** What an answer means, and its own words. */
 type Answer = Readonly<{ verdict: Verdict; words: string }>
 
 /** What is known of entries besides what the answers said. */
-type Evidence = Readonly<{
+export type WriteEvidence = Readonly<{
   timesApplied: (entry: string) => number
   isLostByReplication: (entry: string) => boolean
 }>
@@ -56,7 +56,7 @@ export class Writes {
   }
 
   /** Holds what the answers said against what is there. */
-  judge(evidence: Evidence): string[] {
+  judge(evidence: WriteEvidence): string[] {
     return this.#writes.flatMap((write) => {
       const problem = problemOf(write, evidence)
       return problem ? [`${write.key}: ${problem}: ${write.words}`] : []
@@ -150,7 +150,7 @@ export class Writes {
 }
 
 /** All rows or none, once, and as the answer said. */
-function problemOf({ key, rows, verdict }: Write, evidence: Evidence): string | undefined {
+export function problemOf({ key, rows, verdict }: Write, evidence: WriteEvidence): string | undefined {
   const entries = Array.from({ length: rows }, (_, index) => `${key}/${index}`)
   const times = entries.map(evidence.timesApplied)
   const most = Math.max(...times)

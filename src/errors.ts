@@ -369,7 +369,7 @@ export const errors = {
     raise(
       'upload-elsewhere',
       'unavailable',
-      'Another machine has this upload, and this one cannot reach it',
+      'The bytes of this upload are on another machine of the service. Send the request again: it must reach that machine',
       {
         retryAfterSeconds: 1,
       },

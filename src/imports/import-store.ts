@@ -102,8 +102,8 @@ export async function unfinishedImports(control: Control, ids: readonly string[]
 }
 
 /**
- * The role that runs an import, its account, and when the account's last suspension ended. Undefined: its key was deleted or
- * has expired.
+ * The role that runs an import, its account, and when the account's last suspension ended. Undefined: its key was deleted,
+ * has expired or may no longer use the SQL API.
  */
 export async function importRole(
   control: Control,
@@ -113,7 +113,8 @@ export async function importRole(
   const [accounts, keys] = await Promise.all([
     control.query(`${selectAccounts} where u.id = $1 and u.state = 'active'`, [userId]),
     control.query<{ role_name: string }>(
-      `select role_name from cartage.api_keys k where user_id = $1 and id = $2 and ${isInTime}`,
+      `select role_name from cartage.api_keys k
+       where user_id = $1 and id = $2 and ${isInTime} and (type <> 'regular' or 'sql' = any (apis))`,
       [userId, keyId],
     ),
   ])

@@ -8,16 +8,17 @@ import { faultTexts } from './create-key.ts'
 import type { WantedGrants } from './grants.ts'
 import type { KeysContext } from './key.ts'
 import type { GrantFault } from './key-role.ts'
+import type { VersionedRole } from './key-version.ts'
 import { lockTimeout, retryConflicts } from './retry-conflicts.ts'
 
 /**
  * Gives the role of a key these grants in place of all that it has on objects of others, in one transaction: no
- * statement sees a part of the change. What the key made itself stays its own.
+ * statement sees a part of the change. What the key made itself stays its own. Refused if a later change has begun.
  */
 export function replaceGrants(
   { databases }: KeysContext,
   account: Account,
-  role: string,
+  versioned: VersionedRole,
   grants: WantedGrants,
 ): Promise<void> {
   const target = adminTarget(databases.hosts, account.hostId, account.database)
@@ -26,8 +27,8 @@ export function replaceGrants(
       onConnection(session.client, async (tx) => {
         await tx.query(lockTimeout)
         await refuseFaults(tx, account, grants)
-        await forgetGrants(tx, role, grants)
-        await grant(tx, account, role, grants)
+        await forgetGrants(tx, versioned, grants)
+        await grant(tx, account, versioned.role, grants)
         // A REVOKE from now on waits for this transaction, and then sees the grants of the key.
         await refuseFaults(tx, account, grants)
       }),
@@ -44,8 +45,16 @@ async function refuseFaults(tx: ClientBase, { username }: Account, grants: Wante
   if (faults.length > 0) throw errors.keyInvalid(faults.map((fault) => faultTexts[fault]))
 }
 
-async function forgetGrants(tx: ClientBase, role: string, { services }: WantedGrants): Promise<void> {
-  await tx.query('update cartage.roles set services = $2 where role_name = $1', [role, services])
+async function forgetGrants(
+  tx: ClientBase,
+  { role, version }: VersionedRole,
+  { services }: WantedGrants,
+): Promise<void> {
+  const { rowCount } = await tx.query(
+    'update cartage.roles set services = $3 where role_name = $1 and version = $2',
+    [role, version, services],
+  )
+  if (rowCount === 0) throw errors.tablesBusy(new Error('the key was changed again meanwhile'))
   await tx.query('delete from cartage.grants where role_name = $1', [role])
   const { rows } = await tx.query<{ busy: number }>('select cartage.revoke_all_grants($1) as busy', [role])
   if (rows[0]!.busy > 0) throw errors.tablesBusy(new Error('an object is locked'))

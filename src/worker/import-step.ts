@@ -44,7 +44,7 @@ export async function runImport(context: WorkContext, run: JobRun): Promise<Inte
   const { job, claimed } = run
   const record = await findImport(databases.control, claimed, job.id)
   const owner = record && (await importRole(databases.control, claimed, record.keyId))
-  if (!record || !owner) return abandonJob(run, 'The key that made the import was deleted or has expired')
+  if (!record || !owner) return abandonJob(run, keyEnded)
   if (record.spool !== null && !(await isHere(context, record, job.id)))
     return waitForFile(context, run, owner.resumedAt)
   if (!(await imports.slots.take(interrupted))) return release(context, run)
@@ -62,6 +62,8 @@ export async function runImport(context: WorkContext, run: JobRun): Promise<Inte
     )
   }
 }
+
+const keyEnded = 'The key that made the import was deleted, has expired or lost the SQL API'
 
 async function isHere(
   { imports }: WorkContext,
@@ -183,6 +185,7 @@ class ImportWork {
     const context = this.#context
     const run = this.#run
     const { account, role } = this.#owner
+    if (!(await this.#hasKey())) return abandonJob(run, keyEnded)
     const target = { ...masterTargetOf(account), role }
     const opened = await openSession(context, { claimed: { target }, session: null, isBegunAhead: false })
     if (opened.kind === 'vanished') return abandonJob(run, opened.reason)
@@ -216,6 +219,7 @@ class ImportWork {
       close = share.close
       const result = await runLoad(this.#loading(session, converter, share.spend), prepared, this.#limitMs)
       if (this.#record.options.isPreview) return await this.#endPreview(session, result)
+      if (!(await this.#hasKey())) throw new ImportFailure(2001, keyEnded)
       if (!(await this.#save(result))) return await this.#lost(flight, new Error('its claim was lost'))
       if (!(await this.#commit(session, flight.xid!)))
         return await this.#lost(flight, new Error('the commit was not confirmed by the replicas'))
@@ -230,6 +234,12 @@ class ImportWork {
     } finally {
       close(isStored)
     }
+  }
+
+  /** The import may have waited for its slot, its download or its rows for an hour. */
+  async #hasKey(): Promise<boolean> {
+    const { databases } = this.#context
+    return (await importRole(databases.control, this.#run.claimed, this.#record.keyId)) !== undefined
   }
 
   /** False: it is committed, but a synchronous replica may lack it. */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setupImports } from '../support/imports/import-api.ts'
+import { keysClient } from '../support/keys/keys-client.ts'
 
 test('a name that is taken gets a number; skip leaves the table alone', async (t) => {
   const { load, user } = await setupImports(t)
@@ -40,6 +41,29 @@ test('overwrite replaces the rows, and grants, views, indexes and the identity o
   const misfit = await load('t.csv', 'a\nnot a number\n', { collision_strategy: 'overwrite' })
   assert.equal(misfit.error_code, 2012)
   assert.equal((await user.sql('select from t')).rowCount, 2)
+})
+
+test('a table is overwritten by its owner only, and stays as public as it is unless told otherwise', async (t) => {
+  const { load, post, user } = await setupImports(t)
+  await load('t.csv', 'a\n1\n', { privacy: 'public' })
+  const fields = { collision_strategy: 'overwrite' }
+  const schemas = [{ name: user.account.schema, permissions: ['create'] }]
+  const { token } = await keysClient(user).make('maker', [
+    { type: 'apis', apis: ['sql'] },
+    { type: 'database', schemas },
+  ])
+  assert.equal((await post('t.csv', 'a\n2\n', fields, { ...user, masterToken: token })).status, 403)
+  const isPublic = async () => {
+    const { rows } = await user.sql(`select has_table_privilege($1, 't', 'select') as readable`, [
+      user.account.publicRole,
+    ])
+    return rows[0].readable
+  }
+  await load('t.csv', 'a\n3\n', fields)
+  assert.equal(await isPublic(), true)
+  await load('t.csv', 'a\n4\n', { ...fields, privacy: 'private' })
+  assert.equal(await isPublic(), false)
+  assert.deepEqual((await user.sql('select a from t')).rows, [{ a: '4' }])
 })
 
 test('append adds rows by column name, and new columns only if they are wanted', async (t) => {

@@ -108,6 +108,10 @@ test('a bad parameter is refused in words, in the form that clients read', async
     [{ type_guessing: 'maybe' }, /type_guessing: it must be true or false/],
     [{ sql: 'select 1' }, /exactly one/],
     [{ interval: '3600' }, /interval is not supported/],
+    [{ connector: '{}' }, /connector is not supported/],
+    [{ service_name: 'dropbox' }, /service_name is not supported/],
+    [{ service_item_id: '1' }, /service_item_id is not supported/],
+    [{ remote_visualization_id: '1' }, /remote_visualization_id is not supported/],
     [{ collision_strategy: 'upsert' }, /needs key/],
     [{ collision_strategy: 'upsert', key: `${'a,'.repeat(32)}a` }, /up to 32 columns/],
   ]
@@ -183,8 +187,40 @@ test('an import whose key has expired when its turn comes is not run', async (t)
   await send(`${imports}/${first.item_queue_id}`, { method: 'DELETE', headers })
   const { state, get_error_text } = await wait(id)
   assert.equal(state, 'failure')
-  assert.match(JSON.stringify(get_error_text), /was deleted or has expired/)
+  assert.match(JSON.stringify(get_error_text), /was deleted, has expired or lost the SQL API/)
   assert.equal((await user.sql(`select to_regclass('late') as made`)).rows[0].made, null)
+  await nothingLeft()
+})
+
+test('an import whose key ends while it loads stores nothing', async (t) => {
+  const { user, wait, nothingLeft } = await setupImports(t)
+  const headers = basic(user.username, user.masterToken)
+  const database = {
+    type: 'database',
+    schemas: [{ name: user.account.schema, permissions: ['create'] }],
+  }
+  const ends = {
+    expired: () => ({ method: 'PATCH', body: { expires_at: new Date(Date.now() + 1_000).toISOString() } }),
+    narrowed: () => ({ method: 'PATCH', body: { grants: [{ type: 'apis', apis: ['maps'] }, database] } }),
+    deleted: () => ({ method: 'DELETE' }),
+  }
+  for (const [name, end] of Object.entries(ends)) {
+    const token = await createKey(user, name, [{ type: 'apis', apis: ['sql'] }, database])
+    const posted = await send(`${user.base}/api/v1/imports?api_key=${token}`, {
+      method: 'POST',
+      body: { sql: 'select pg_sleep(4)::text as a', table_name: name },
+    })
+    const id = String(posted.body.item_queue_id)
+    const address = `${user.base}/api/v1/imports/${id}?api_key=${user.masterToken}`
+    await eventually(async () => assert.equal((await send(address)).body.state, 'importing'))
+    const path = end().method === 'DELETE' ? `api/v3/api_keys/${name}` : `api/v4/keys/${name}`
+    assert.equal((await send(`${user.base}/${path}`, { headers, ...end() })).status, 200)
+    const { state, get_error_text } = await wait(id)
+    assert.equal(state, 'failure', name)
+    assert.match(JSON.stringify(get_error_text), /was deleted, has expired or lost the SQL API/)
+    const made = await user.sql('select to_regclass($1) as made', [name])
+    assert.equal(made.rows[0].made, null, name)
+  }
   await nothingLeft()
 })
 

@@ -13,10 +13,7 @@ const file = Buffer.alloc(40 * 1024 ** 2, 'a,b\n1,2\n')
 test('an upload goes on in another process after a kill, and two processes never write at once', {
   timeout: 180_000,
 }, async (t) => {
-  const spool = mkdtempSync(join(tmpdir(), 'cartage-spool-'))
-  t.after(() => rmSync(spool, { recursive: true, force: true }))
-  // Processes of the service give up root.
-  chmodSync(spool, 0o777)
+  const spool = newSpool(t)
   const house = await setup(t, { isIsolated: true })
   const [first, second] = [await startApi(t, house, spool), await startApi(t, house, spool)]
   const of = ({ url }: Api) => uploadApi({ ...house.user, base: `${url}/user/${house.user.username}` })
@@ -130,13 +127,44 @@ test('a load that was committed by a process that was killed is done, with its a
   assert.equal((await b.remove(here(at))).status, 204)
 })
 
+test('where machines share no folder, an upload goes on at the machine that made it', {
+  timeout: 180_000,
+}, async (t) => {
+  const house = await setup(t, { isIsolated: true })
+  const { user } = house
+  const [first, second] = [await startApi(t, house, newSpool(t)), await startApi(t, house, newSpool(t))]
+  const of = ({ url }: Api) => uploadApi({ ...user, base: `${url}/user/${user.username}` })
+  const [a, b] = [of(first), of(second)]
+  const make = async () => new URL(await a.make(8, { filename: 'two.csv' })).pathname
+  const [at, unwanted] = [await make(), await make()]
+  assert.equal((await a.patch(`${first.url}${at}`, 0, 'a\n1\n')).status, 204)
+
+  const there = `${second.url}${at}`
+  const refused = await b.patch(there, 4, '2\n3\n')
+  assert.equal(refused.headers.get('retry-after'), '1')
+  assert.deepEqual(await codeOf(refused), [503, 'upload-elsewhere'])
+  assert.equal(await b.offsetOf(there), 4)
+  assert.equal((await b.show(there)).state, 'open')
+  assert.equal((await b.remove(`${second.url}${unwanted}`)).status, 204)
+  assert.equal((await a.head(`${first.url}${unwanted}`)).status, 404)
+
+  const last = await a.patch(`${first.url}${at}`, 4, '2\n3\n')
+  assert.equal(last.status, 204)
+  const location = last.headers.get('location')
+  assert.match(location ?? '', /\/api\/v1\/imports\//)
+  // Its answer was lost, and the request came to the other machine.
+  const again = await b.patch(there, 4, '2\n3\n')
+  assert.deepEqual(
+    [again.status, again.headers.get('location')?.split('/').at(-1)],
+    [204, location!.split('/').at(-1)],
+  )
+})
+
 const copy = { kind: 'copyfrom', q: 'copy t from stdin with (format csv)' } as const
 
 /** Two processes over one spool, of which the first is to be killed. */
 async function killable(t: TestContext) {
-  const spool = mkdtempSync(join(tmpdir(), 'cartage-spool-'))
-  t.after(() => rmSync(spool, { recursive: true, force: true }))
-  chmodSync(spool, 0o777)
+  const spool = newSpool(t)
   const house = await setup(t, { isIsolated: true })
   const { user } = house
   const startPair = async () => {
@@ -145,6 +173,14 @@ async function killable(t: TestContext) {
     return { first, a: of(first), b: of(second), here: (at: string) => `${second.url}${at}` }
   }
   return { user, house: { ...house, spool }, startPair }
+}
+
+function newSpool(t: TestContext): string {
+  const spool = mkdtempSync(join(tmpdir(), 'cartage-spool-'))
+  t.after(() => rmSync(spool, { recursive: true, force: true }))
+  // Processes of the service give up root.
+  chmodSync(spool, 0o777)
+  return spool
 }
 
 type Api = Readonly<{ url: string; process: CartageProcess }>

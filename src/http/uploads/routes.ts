@@ -202,10 +202,10 @@ async function settled(services: Services, found: UploadRecord): Promise<UploadR
 }
 
 /** Of a load that lost its request, PostgreSQL knows what became of it. One that still runs is ended. */
-async function settleHeld({ databases, imports }: Services, held: HeldUpload): Promise<UploadRecord> {
+async function settleHeld(services: Services, held: HeldUpload): Promise<UploadRecord> {
   const record = { ...held.record, isLocked: false }
   if (record.state !== 'loading') return record
-  const outcome = await settleLoad(databases, record)
+  const outcome = await settleLoad(services.databases, record)
   if (outcome === 'unknown') return record
   if (outcome === 'not-stored') {
     const refusal = refusalOf(errors.uploadNotLoaded())
@@ -213,9 +213,14 @@ async function settleHeld({ databases, imports }: Services, held: HeldUpload): P
     return { ...record, state: 'open', answer: null, refusal }
   }
   await held.finish()
-  const spool = await imports.spool()
-  if (spool.id === record.spool) await removeFolder(spool.resumableOf(record.id))
+  await removeFile(services, record)
   return { ...record, state: 'done', received: record.length, refusal: null }
+}
+
+/** On another machine the sweep there removes it. */
+async function removeFile({ imports }: Services, { id, spool: wanted }: UploadRecord): Promise<void> {
+  const spool = await imports.spool()
+  if (spool.id === wanted) await removeFolder(spool.resumableOf(id))
 }
 
 const progressOf = (record: UploadRecord) => ({ 'Upload-Offset': record.received, ...expiry(record) })
@@ -326,7 +331,6 @@ async function terminate(
   const principal = await keyHolder(services, request)
   checkVersion(request, reply)
   const record = await ownUpload(services, principal, request)
-  const spool = await spoolOf(services, record)
   const held = await holdToCancel(control, record)
   if (!held) throw errors.uploadLocked()
   try {
@@ -334,7 +338,7 @@ async function terminate(
     if (state === 'loading') throw errors.uploadOutcomeUnknown()
     if (state === 'done' && held.record.state === 'loading') throw errors.uploadStored()
     await deleteUpload(control, record.id)
-    await removeFolder(spool.resumableOf(record.id))
+    await removeFile(services, record)
   } finally {
     await held.release()
   }

@@ -432,8 +432,9 @@ function judge(
   const errors = [...stderr.matchAll(/^(?:ERROR \d+|FAILURE):\s*(.*)$/gm)].map(([, text]) => text!)
   if (/no\s+coordinate\s+system/.test(stderr))
     throw new NoReferenceSystem(3101, `${placeOf(input)}The file does not tell its reference system`)
-  const clamped = /^Warning \d+: (.*clamped.*)$/m.exec(stderr)?.[1]
-  if (clamped !== undefined) throw new ImportFailure(2001, `${placeOf(input)}${clamped}`)
+  // GDAL would go on with another value.
+  const changed = /^Warning \d+: (.*clamped.*|Invalid content for record .*)$/m.exec(stderr)?.[1]
+  if (changed !== undefined) throw new ImportFailure(2001, `${placeOf(input)}${changed}`)
   if (exitCode === 0 && errors.length === 0) return
   const text = readable(errors[0] ?? stderr.split('\n')[0] ?? '', input)
   if (

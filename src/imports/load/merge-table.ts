@@ -100,7 +100,17 @@ function misfit(error: unknown, { wanted }: Stage): unknown {
   if (!(error instanceof DatabaseFault)) return error
   if (error.sqlstate === '55P03')
     return new ImportFailure(2013, `The table ${wanted} is in use: it could not be locked within 10 seconds`)
+  if (isAboutKey(error)) {
+    const { message, detail } = error.error
+    return new ImportFailure(2011, detail ? `${message}: ${detail}` : message, { cause: error })
+  }
   if (/^(22|23|42804|42501|42846|428C9)/.test(error.sqlstate))
     return new ImportFailure(2012, error.message, { cause: error })
   return error
+}
+
+/** A cartodb_id of the file that is NULL, twice in it or in the table already. In any language the detail names the key so. */
+function isAboutKey({ sqlstate, error: { column, detail = '' } }: DatabaseFault): boolean {
+  if (sqlstate === '23502') return column === 'cartodb_id'
+  return sqlstate === '23505' && detail.includes('(cartodb_id)=')
 }

@@ -258,6 +258,16 @@ test('a deferred constraint fails the whole load', async (t) => {
   assert.equal(await countRows(user), 0)
 })
 
+test('a load beyond the quota fails as a whole', async (t) => {
+  const house = await setup(t)
+  const user = await house.createUser({ quotaBytes: 2 * 1024 ** 2 })
+  await createTable(user)
+  const rows = Array.from({ length: 150_000 }, (_, at) => (at % 1000 === 7 ? 'x,bad' : `${at},name ${at}`))
+  const reply = await load(user, intoT, `${rows.join('\n')}\n`)
+  assert.deepEqual([reply.status, (reply.body as { code?: string }).code], [400, 'quota-exceeded'])
+  assert.equal(await countRows(user), 0)
+})
+
 test('the table of the load is made with the rows that are left', async (t) => {
   const { user } = await setup(t)
   const sql = 'create table made (id int);\ncopy made from stdin csv\n'

@@ -292,6 +292,56 @@ test('the ids of a file are cartodb_id if it is unique, and a column like others
   }
 })
 
+test('skipfields, pages and parameters work as in other formats, and a link gives such a file', async (t) => {
+  const { user } = await setup(t)
+  const q = `select n, 'secret' as hidden, st_setsrid(st_makepoint(n, 0), 4326) as the_geom
+    from generate_series(1, 9) n where n > $1 order by n`
+  const page = { params: [2], skipfields: 'hidden', rows_per_page: 3, page: 1 }
+  for (const format of ['gpkg', 'spatialite', 'kml'] as const) {
+    const features = await readBack(t, await ask(user, format, q, page), files[format])
+    assert.deepEqual(
+      features.map(({ properties }) => [Number(properties.n), properties.hidden]),
+      [6, 7, 8].map((n) => [n, undefined]),
+      format,
+    )
+  }
+  const made = await fetch(`${user.base}/api/v4/exports?api_key=${user.masterToken}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ q: places, format: 'gpkg', filename: 'shared' }),
+  })
+  const answer = await fetch(((await made.json()) as { url: string }).url)
+  assert.equal(answer.headers.get('content-disposition'), 'attachment; filename="shared.gpkg"')
+  assert.equal((await readBack(t, answer, 'gpkg')).length, 3)
+})
+
+test('a process writes two files at once and one of a user; the others wait', async (t) => {
+  const { user, createUser } = await setup(t)
+  const users = [user, await createUser(), await createUser()]
+  const slow = `select i, pg_sleep(0.05)::text from generate_series(1, 100000) as i`
+  const [first, second] = [new AbortController(), new AbortController()]
+  const asked = [first, second].map((left, at) => ask(users[at]!, 'gpkg', slow, {}, left.signal))
+  for (const each of asked) each.catch(() => undefined)
+  await eventually(async () => assert.equal((await spooled()).length, 2))
+  const third = ask(users[2]!, 'gpkg', 'select 1 as n')
+  const ofFirst = ask(users[0]!, 'gpkg', 'select 2 as n')
+  let ended = 0
+  for (const each of [third, ofFirst])
+    void each.then(
+      () => ended++,
+      () => undefined,
+    )
+  // Other formats are answered meanwhile.
+  assert.equal((await ask(users[0]!, 'csv', 'select 1 as n')).status, 200)
+  assert.deepEqual([ended, (await spooled()).length], [0, 2])
+  second.abort()
+  assert.equal((await readBack(t, await third, 'gpkg')).length, 1)
+  assert.equal(ended, 1)
+  first.abort()
+  assert.equal((await readBack(t, await ofFirst, 'gpkg')).length, 1)
+  await eventually(async () => assert.deepEqual(await spooled(), []))
+})
+
 test('errors of the query are those of the query, and leave no file', async (t) => {
   const { user } = await setup(t)
   const answer = await ask(user, 'gpkg', 'select nothing from nowhere')

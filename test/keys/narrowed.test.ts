@@ -1,0 +1,119 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { allowTemporaryTables } from '../../src/keys/temporary-tables.ts'
+import { createLog } from '../../src/log/log.ts'
+import { startService } from '../../src/service/service.ts'
+import { grantsOf, keyRolesOf, keysClient, refusal, send } from '../support/keys/keys-client.ts'
+import { basic, eventually, setup, type TestUser } from '../support/service/setup.ts'
+
+const narrow = (user: TestUser, grants: unknown, base = user.base) =>
+  send(`${base}/api/v4/keys/k`, {
+    method: 'PATCH',
+    headers: basic(user.username, user.masterToken),
+    body: { grants },
+  })
+
+test('a key that is narrowed loses what default privileges would give it on new objects', async (t) => {
+  const context = await setup(t)
+  const { user, admin } = context
+  await user.sql('create schema s; create table t (n int)')
+  await keysClient(user).make('k', grantsOf({ t: ['select'] }, ['public']))
+  const [role] = await keyRolesOf(context, user)
+  await user.sql(`alter default privileges grant select, insert on tables to "${role}" with grant option;
+    alter default privileges in schema s grant select on tables to "${role}";
+    alter default privileges grant usage on sequences to "${role}";
+    alter default privileges grant execute on functions to "${role}";
+    alter default privileges grant usage on types to "${role}";
+    alter default privileges grant usage on schemas to "${role}"`)
+  const keepsOwn = `alter default privileges for role "${role}" grant select on tables to "${user.account.publicRole}"`
+  await user.sql(keepsOwn)
+  await user.sql('create table early (n int)')
+  assert.equal(await refusal(user, role!, 'select from early'), undefined)
+
+  assert.equal((await narrow(user, grantsOf({ t: ['select'] }))).status, 200)
+  await user.sql('create table later (n int); create table s.later (n int)')
+  for (const table of ['early', 'later', 's.later'])
+    assert.equal(await refusal(user, role!, `select from ${table}`), '42501', table)
+  assert.equal(await refusal(user, role!, 'select from t'), undefined)
+  const { rows } = await admin(
+    `select pg_get_userbyid(defaclrole) as owner, defaclobjtype as kind from pg_default_acl
+     where defaclacl::text like '%' || $1 || '=%' or defaclrole = $1::regrole`,
+    [role],
+    user.account.database,
+  )
+  assert.deepEqual(rows, [{ owner: role, kind: 'r' }])
+})
+
+test('a change of a key that has lost its lock does not undo a later one', async (t) => {
+  const context = await setup(t, { isIsolated: true })
+  const { user, admin, service, keys } = context
+  // Requests of one process come one after the other.
+  const other = await startService(
+    service.services.config,
+    keys,
+    { http: true, worker: false },
+    createLog('silent'),
+  )
+  t.after(() => other.stop())
+  await user.sql('create table early (n int); create table later (n int)')
+  await keysClient(user).make('k', grantsOf())
+  const [role] = await keyRolesOf(context, user)
+  const { database } = user.account
+  await admin(holdEarly, [], database)
+  const late = narrow(user, grantsOf({ early: ['select'] }))
+  await eventually(async () => {
+    const { rowCount } = await admin(
+      `select from pg_stat_activity where datname = $1 and state = 'active' and query ~ 'refused_grants'`,
+      [database],
+    )
+    assert.equal(rowCount, 1)
+  })
+  const { rowCount } = await admin(
+    `select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = $1 and state = 'idle in transaction'`,
+    [service.services.config.namespace],
+  )
+  assert.equal(rowCount, 1)
+  const base = `${other.url}/user/${user.username}`
+  assert.equal((await narrow(user, grantsOf({ later: ['select'] }), base)).status, 200)
+  await admin('delete from cartage.held', [], database)
+  assert.equal((await late).status, 503)
+  assert.equal(await refusal(user, role!, 'select from later'), undefined)
+  assert.equal(await refusal(user, role!, 'select from early'), '42501')
+})
+
+/** A change that wants the table waits before it changes anything. */
+const holdEarly = `create table cartage.held as select 1;
+  alter function cartage.refused_grants(text, jsonb, jsonb) rename to grants_refused;
+  create function cartage.refused_grants(text, tables jsonb, jsonb) returns text[] language plpgsql as $$
+  begin
+    while tables @> '[{"name": "early"}]' and exists (select from cartage.held) loop
+      perform pg_sleep(0.05);
+    end loop;
+    return cartage.grants_refused($1, $2, $3);
+  end $$`
+
+test('a right to make temporary tables that is granted late does not outlast the change after it', async (t) => {
+  const context = await setup(t)
+  const { user, admin, service } = context
+  await user.sql('create table t (n int)')
+  await keysClient(user).make('k', grantsOf({ t: ['insert'] }))
+  const [role] = await keyRolesOf(context, user)
+  const mayUseTemporary = async () => {
+    const { rows } = await admin('select has_database_privilege($1, $2, $3) as may', [
+      role,
+      user.account.database,
+      'temporary',
+    ])
+    return rows[0].may
+  }
+  assert.equal(await mayUseTemporary(), true)
+  assert.equal((await narrow(user, grantsOf({ t: ['select'] }))).status, 200)
+  assert.equal(await mayUseTemporary(), false)
+  // As a retry of the first grant would do.
+  const { services } = service
+  const installation = { ...services, namespace: services.config.namespace }
+  await allowTemporaryTables(installation, user.account, { role: role!, version: 0 })
+  assert.equal(await mayUseTemporary(), false)
+  assert.equal((await narrow(user, grantsOf({ t: ['select', 'insert'] }))).status, 200)
+  assert.equal(await mayUseTemporary(), true)
+})
