@@ -114,12 +114,23 @@ export const errors = {
   /** `reason`: the operator's text, for callers with a key of the account. */
   accountSuspended: (reason = '') =>
     raise('account-suspended', 'forbidden', `This account is suspended${reason ? `: ${reason}` : ''}`),
+  accountMoving: () =>
+    raise(
+      'account-moving',
+      'unavailable',
+      'This account is moving to another database host: try again later',
+      {
+        retryAfterSeconds: 5,
+      },
+    ),
   accountBusy: (name: string) =>
-    raise('account-busy', 'conflict', `The account '${name}' is being created or deleted`),
+    raise('account-busy', 'conflict', `The account '${name}' is being created, moved or deleted`),
   planNotFound: (name: string) => raise('plan-not-found', 'not-found', `Plan '${name}' not found`),
   planTaken: (name: string) => raise('plan-taken', 'conflict', `There is a plan '${name}' already`),
   planInUse: (name: string, users: readonly string[]) =>
     raise('plan-in-use', 'conflict', `The plan '${name}' is in use by ${users.join(', ')}`),
+  moveUnknown: (id: string) => raise('move-unknown', 'not-found', `There is no move ${id}`),
+  moveFailed: (text: string, cause?: unknown) => raise('move-failed', 'conflict', text, { cause }),
   organizationHasMembers: (name: string) =>
     raise(
       'organization-has-members',

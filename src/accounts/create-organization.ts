@@ -3,7 +3,6 @@ import { operator, recordAudit } from '../audit/audit-store.ts'
 import type { Account } from '../auth/account.ts'
 import { newToken } from '../auth/token.ts'
 import { errors } from '../errors.ts'
-import { emptiestHost } from '../hosts/host-store.ts'
 import type { Installation } from '../hosts/installation.ts'
 import { reachableHosts } from '../hosts/reachable-hosts.ts'
 import { createTenantDatabase } from '../hosts/tenant-databases.ts'
@@ -13,7 +12,7 @@ import { checkAccountName } from './account-names.ts'
 import { type CreatedUser, settleUser } from './create-user.ts'
 import { removeOrganization } from './delete-organization.ts'
 import { nextFreeId } from './free-ids.ts'
-import { checkMasterToken, checkQuota } from './new-account.ts'
+import { checkMasterToken, checkQuota, hostForNew } from './new-account.ts'
 import {
   closeDraftOrganization,
   insertDraftOrganization,
@@ -59,7 +58,7 @@ async function draft(
   { name, owner }: NewOrganization,
   hostIds: readonly number[],
 ) {
-  const hostId = await emptiestHost(tx, hostIds)
+  const hostId = await hostForNew(tx, hostIds)
   const id = await nextFreeId(installation, tx, 'organizations', hostId)
   const organization = await insertDraftOrganization(tx, installation.namespace, id, name, hostId)
   const account = await insertDraftUser(tx, {

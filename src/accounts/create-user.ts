@@ -5,7 +5,6 @@ import { announceChange } from '../auth/change-feed.ts'
 import { newToken } from '../auth/token.ts'
 import { insertFirstKeys } from '../auth/token-store.ts'
 import { errors } from '../errors.ts'
-import { emptiestHost } from '../hosts/host-store.ts'
 import type { Installation } from '../hosts/installation.ts'
 import { reachableHosts } from '../hosts/reachable-hosts.ts'
 import { createTenantDatabase } from '../hosts/tenant-databases.ts'
@@ -14,7 +13,7 @@ import { holdingLocks, lockUser } from './account-lock.ts'
 import { checkAccountName } from './account-names.ts'
 import { removeUser } from './delete-user.ts'
 import { isTaken, nextFreeId } from './free-ids.ts'
-import { checkMasterToken, checkQuota, reserveMasterToken } from './new-account.ts'
+import { checkMasterToken, checkQuota, hostForNew, reserveMasterToken } from './new-account.ts'
 import { shareOrganization } from './organization-store.ts'
 import { releaseSpares, reserveSpares, type SpareMember, takeSpare } from './spare-store.ts'
 import { admitToDatabase, createRoles } from './tenant-roles.ts'
@@ -95,7 +94,7 @@ async function placeAlone(tx: ClientBase, request: NewUser, hostIds: readonly nu
     orgRole: null,
     databaseId: null,
     schema: 'public',
-    hostId: await emptiestHost(tx, hostIds),
+    hostId: await hostForNew(tx, hostIds),
   }
 }
 

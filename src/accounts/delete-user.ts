@@ -8,6 +8,7 @@ import { allowLongStatements } from '../postgres/control/control-pool.ts'
 import { isBusy } from '../postgres/sqlstate.ts'
 import { inTransaction, onConnection } from '../postgres/transaction.ts'
 import { holdingLocks, lockUser, patiently } from './account-lock.ts'
+import { isOnItsWay } from './moves/move-store.ts'
 import { dropRoles, evictFromDatabase } from './tenant-roles.ts'
 import { deleteUserRow, findAnyUser, setUserState, userState } from './user-store.ts'
 
@@ -21,6 +22,7 @@ export async function deleteUser(installation: Installation, username: string): 
   await holdingLocks(control, async (client) => {
     if (!(await patiently(() => lockUser(client, account.userId)))) throw errors.accountBusy(username)
     if (!(await userState(client, account.userId))) throw errors.accountNotFound('User', username)
+    if (await isOnItsWay(client, account.userId)) throw errors.accountBusy(username)
     await onConnection(client, async (tx) => {
       await setUserState(tx, account.userId, 'deleting')
       await recordAudit(tx, { actor: operator, action: 'user.deleted', account: username })

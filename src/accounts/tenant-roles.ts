@@ -12,6 +12,7 @@ import { adminTarget } from '../postgres/session-target.ts'
 import { hasSqlstate, sqlstate } from '../postgres/sqlstate.ts'
 import { otherRolesPattern } from '../postgres/tenant-names.ts'
 import type { Secrets } from '../secrets.ts'
+import { poll } from '../waiting/poll.ts'
 import { retry } from '../waiting/retry.ts'
 import type { SpareMember } from './spare-store.ts'
 
@@ -201,6 +202,29 @@ export async function dropRoles(databases: Databases, hostId: number, masterRole
     await endingBlockers(databases, session, () =>
       session.query(`drop role ${roles.map(quoteIdentifier).join(', ')}`),
     )
+  })
+}
+
+/** From now on no role of the user can log in, and none of its sessions is left. */
+export async function closeLogins(databases: Databases, hostId: number, masterRole: string): Promise<void> {
+  await databases.admin.use(adminTarget(databases.hosts, hostId), async (session) => {
+    const roles = await lockOut(session, masterRole)
+    const areGone = async () => {
+      const { rowCount } = await session.query(
+        'select from pg_catalog.pg_stat_activity where usename = any ($1)',
+        [roles],
+      )
+      return rowCount === 0 || undefined
+    }
+    if (!(await poll(areGone, { everyMs: 100, timeoutMs: 20_000 })))
+      throw errors.moveFailed('A session of the user could not be ended')
+  })
+}
+
+export async function openLogins(databases: Databases, hostId: number, masterRole: string): Promise<void> {
+  await databases.admin.use(adminTarget(databases.hosts, hostId), async (session) => {
+    const roles = await rolesOf(session, masterRole)
+    await session.query(roles.map((role) => `alter role ${quoteIdentifier(role)} login`).join(';'))
   })
 }
 

@@ -32,6 +32,7 @@ export async function updateUser(
   const { control } = installation.databases
   const account = await userByName(control, username)
   if (!account) throw errors.accountNotFound('User', username)
+  if (account.isMoving) throw errors.accountBusy(username)
   checkChanges(account, changes)
   const limits = changes.limits && readLimits(changes.limits)
   const change = async (tx: ClientBase) => {

@@ -100,7 +100,7 @@ export async function updateUserRow(tx: ClientBase, userId: number, changes: Use
        limits = ${mergedLimits('limits', '$6')},
        plan = case when $7 then $8 else plan end,
        updated_at = now()
-     where id = $1 and state = 'active'`,
+     where id = $1 and state = 'active' and not is_moving`,
     [
       userId,
       changes.quotaBytes ?? null,

@@ -88,6 +88,7 @@ export async function knownHashes(
  */
 export type Standing = Readonly<{
   isKnown: boolean
+  isMoving: boolean
   suspendedFor: string | null
   key: CallerKey | undefined
 }>
@@ -95,13 +96,15 @@ export type Standing = Readonly<{
 export async function standingOf(control: Queryable, caller: Holder): Promise<Standing> {
   const askedAt = performance.now()
   const { rows } = await control.query(
-    `select ${stillKnown(1)} as is_known, (select suspended_reason from cartage.users where id = $4) as suspended_for,
+    `select ${stillKnown(1)} as is_known, u.suspended_reason as suspended_for,
+       coalesce(u.is_moving, false) as is_moving,
        k.id, k.name, k.type, k.role_name, k.apis, k.has_table_metadata, k.token_hash, ${msLeft} as ms_left
-     from (values (true)) as always left join cartage.api_keys k on k.id = $1`,
+     from (values (true)) as always left join cartage.api_keys k on k.id = $1
+       left join cartage.users u on u.id = $4`,
     [...proofOf(caller), caller.account.userId],
   )
-  const { is_known: isKnown, suspended_for: suspendedFor, ...row } = rows[0]!
-  return { isKnown, suspendedFor, key: row.id === null ? undefined : readCallerKey(row, askedAt) }
+  const { is_known: isKnown, suspended_for: suspendedFor, is_moving: isMoving, ...row } = rows[0]!
+  return { isKnown, isMoving, suspendedFor, key: row.id === null ? undefined : readCallerKey(row, askedAt) }
 }
 
 /** True if the caller's token and organization role are unchanged and the account is active. Its parameters are `proofOf(caller)`, from number `first` on. */
@@ -143,7 +146,10 @@ export function readAccount(row: QueryResultRow): Account {
     plan: row.plan,
     setLimits: row.set_limits,
     createdAt: row.created_at,
-    suspension: row.suspended_at && { since: row.suspended_at, reason: row.suspended_reason },
+    isMoving: row.is_moving,
+    suspension: row.is_moving
+      ? null
+      : row.suspended_at && { since: row.suspended_at, reason: row.suspended_reason },
   }
 }
 

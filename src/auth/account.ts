@@ -25,6 +25,8 @@ export type Account = Readonly<{
   createdAt: Date
   /** Null unless the operator has suspended the account. */
   suspension: Suspension | null
+  /** It is on its way to another host: nothing is served, nothing changes. */
+  isMoving: boolean
 }>
 
 export type Suspension = Readonly<{

@@ -6,9 +6,10 @@ import type { Standing } from './account-store.ts'
 /** Throws unless the caller may go on. Without a key it is a stranger. */
 export function requireStanding(
   { key }: Readonly<{ key: CallerKey | undefined }>,
-  { isKnown, suspendedFor }: Standing,
+  { isKnown, isMoving, suspendedFor }: Standing,
 ): void {
   if (!isKnown) throw errors.unauthorized()
+  if (isMoving) throw errors.accountMoving()
   if (suspendedFor !== null) throw accountSuspended(key, suspendedFor)
 }
 
@@ -17,8 +18,9 @@ export function requireStillApi({ key }: Standing, api: Api): void {
   if (!key?.apis.includes(api)) throw errors.apiForbidden()
 }
 
-/** Throws if the account is suspended. */
-export function refuseSuspended({ suspension }: Account, key?: CallerKey): void {
+/** Throws if the account is suspended, or on its way to another host. */
+export function refuseSuspended({ suspension, isMoving }: Account, key?: CallerKey): void {
+  if (isMoving) throw errors.accountMoving()
   if (suspension) throw accountSuspended(key, suspension.reason)
 }
 

@@ -106,6 +106,17 @@ export const serviceCommands = {
     },
     details: limitDetails,
   },
+  'user move': {
+    summary: 'move a user to another host',
+    arguments: [
+      { name: 'NAME', kind: 'text' },
+      { name: 'HOST', kind: 'text' },
+    ],
+    details: [
+      'Requests of the user are refused meanwhile, and its jobs wait. A move that fails or is interrupted leaves the',
+      'user where it was.',
+    ],
+  },
   'user delete': {
     summary: 'delete a user and all its data',
     arguments: nameArgument,
@@ -170,6 +181,15 @@ export const serviceCommands = {
     ],
   },
   'host list': { summary: 'list the hosts, their addresses and their number of databases' },
+  'host set': {
+    summary: 'choose whether a host takes new users',
+    arguments: nameArgument,
+    options: {
+      'no-new-users': { type: 'boolean', help: 'make no users there, and move none there' },
+      'new-users': { type: 'boolean', help: 'the opposite' },
+    },
+  },
+  'move list': { summary: 'list the moves of users, the newest first' },
   'host remove': { summary: 'remove a host that has no users', arguments: nameArgument },
   repair: {
     summary: 'remove what a killed process left half-made or half-removed',

@@ -6,6 +6,7 @@ import type {
   CheckDocument,
   HostDocument,
   LimitChanges,
+  MoveDocument,
   NewOrganization,
   NewUser,
   OrganizationDocument,
@@ -30,7 +31,6 @@ export type AdminOptions = Readonly<{ baseUrl: string; token: string; retries?: 
 export function adminClient({ baseUrl, token, retries }: AdminOptions, transport: Transport) {
   const connection = connect(baseUrl, `Bearer ${token}`, transport, retries)
   const user = (username: string) => ({ parameters: { username } })
-  const one = (organization: string) => ({ parameters: { organization } })
   return {
     users: {
       /** The answer carries the master token. */
@@ -53,6 +53,9 @@ export function adminClient({ baseUrl, token, retries }: AdminOptions, transport
       /** Stops all its statements, and cancels its running jobs. */
       stopActivity: (username: string) =>
         sendForJson<StoppedActivity>(connection, 'stopUserActivity', user(username)),
+      /** Begins to move the user to another host. `moves.read` tells how far it is. */
+      move: (username: string, host: string) =>
+        sendForJson<MoveDocument>(connection, 'moveUser', { ...user(username), json: { host } }),
       /** Names, grants and last use; never tokens. */
       keys: (username: string, query: KeyListing = {}) =>
         sendForJson<UserKeyList>(connection, 'listUserKeys', { ...user(username), query }),
@@ -63,17 +66,9 @@ export function adminClient({ baseUrl, token, retries }: AdminOptions, transport
         sendForJson<RegeneratedKeys>(connection, 'regenerateMasterKey', { ...user(username), json }),
     },
     plans: plansOf(connection),
-    organizations: {
-      create: (json: NewOrganization) =>
-        sendForJson<CreatedOrganization>(connection, 'createOrganization', { json }),
-      list: async () => (await sendForJson<OrganizationList>(connection, 'listOrganizations')).organizations,
-      read: (name: string) => sendForJson<OrganizationDocument>(connection, 'readOrganization', one(name)),
-      delete: (name: string) => sendForJson<Deleted<'name'>>(connection, 'deleteOrganization', one(name)),
-    },
-    hosts: {
-      list: async () =>
-        (await sendForJson<{ readonly hosts: readonly HostDocument[] }>(connection, 'listHosts')).hosts,
-    },
+    organizations: organizationsOf(connection),
+    hosts: hostsOf(connection),
+    moves: movesOf(connection),
     /** Looks the installation over: what was seen, and what to do. */
     doctor: async () =>
       (await sendForJson<{ readonly checks: readonly CheckDocument[] }>(connection, 'runDoctor')).checks,
@@ -107,6 +102,33 @@ function plansOf(connection: Connection) {
     delete: (name: string) => sendForJson<Deleted<'name'>>(connection, 'deletePlan', plan(name)),
   }
 }
+
+function organizationsOf(connection: Connection) {
+  const one = (organization: string) => ({ parameters: { organization } })
+  return {
+    create: (json: NewOrganization) =>
+      sendForJson<CreatedOrganization>(connection, 'createOrganization', { json }),
+    list: async () => (await sendForJson<OrganizationList>(connection, 'listOrganizations')).organizations,
+    read: (name: string) => sendForJson<OrganizationDocument>(connection, 'readOrganization', one(name)),
+    delete: (name: string) => sendForJson<Deleted<'name'>>(connection, 'deleteOrganization', one(name)),
+  }
+}
+
+const hostsOf = (connection: Connection) => ({
+  list: async () =>
+    (await sendForJson<{ readonly hosts: readonly HostDocument[] }>(connection, 'listHosts')).hosts,
+  change: (host: string, json: Readonly<{ accepts_users: boolean }>) =>
+    sendForJson<HostDocument>(connection, 'changeHost', { parameters: { host }, json }),
+})
+
+const movesOf = (connection: Connection) => ({
+  /** The newest first. */
+  list: async (query: Readonly<{ limit?: number }> = {}) =>
+    (await sendForJson<{ readonly moves: readonly MoveDocument[] }>(connection, 'listMoves', { query }))
+      .moves,
+  read: (id: number) =>
+    sendForJson<MoveDocument>(connection, 'readMove', { parameters: { move: String(id) } }),
+})
 
 export type MasterKey = Readonly<{ username: string; api_key: string }>
 export type RegeneratedKeys = MasterKey &

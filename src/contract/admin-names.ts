@@ -8,6 +8,7 @@ export const auditActions = [
   'user.changed',
   'user.suspended',
   'user.resumed',
+  'user.moved',
   'user.deleted',
   'plan.created',
   'plan.changed',
@@ -20,6 +21,7 @@ export const auditActions = [
   'key.regenerated',
   'key.deleted',
   'host.added',
+  'host.changed',
   'host.removed',
   'secret.rotated',
   'authentication.refused',
@@ -75,6 +77,18 @@ export const accountLimitNames = Object.keys(accountLimits) as readonly AccountL
 export type SetLimits = Readonly<
   Partial<Record<AccountLimit, number>> & { rates?: Readonly<Partial<Record<EndpointGroup, string>>> }
 >
+/** How far the move of a user is. Before `cleaning` the user is on its old host, from then on on the new one. */
+export const movePhases = [
+  'waiting',
+  'stopping',
+  'copying',
+  'checking',
+  'undoing',
+  'cleaning',
+  'done',
+  'failed',
+] as const
+export type MovePhase = (typeof movePhases)[number]
 
 export const orgRoles = ['owner', 'admin', 'member'] as const
 export type OrgRole = (typeof orgRoles)[number]

@@ -4,6 +4,7 @@ import type {
   ActivityWait,
   AuditAction,
   EndpointGroup,
+  MovePhase,
   OrgRole,
   SetLimits,
 } from './admin-names.ts'
@@ -682,6 +683,25 @@ export type HostDocument = Readonly<{
   databases: number
   /** Without role and password. */
   address: string
+  /** False: no user is made there, and none moves there. */
+  accepts_users: boolean
+}>
+/** A user on its way to another host, or arrived. Times are null until then. */
+export type MoveDocument = Readonly<{
+  id: number
+  username: string
+  from_host: string
+  to_host: string
+  phase: MovePhase
+  /** In percent. */
+  progress: number
+  error: string | null
+  created_at: string
+  /** Since when requests of the user are refused. */
+  stopped_at: string | null
+  /** Since when the user is served again. */
+  served_at: string | null
+  ended_at: string | null
 }>
 export type CheckDocument = Readonly<{ name: string; status: CheckStatus; advice: string }>
 export type AuditDocument = Readonly<{

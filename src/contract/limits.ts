@@ -48,6 +48,7 @@ export const defaultPerPage = 20
 /** Of audit records, and of statements, jobs and users in the activity. */
 export const maxRecords = 1000
 export const defaultAuditRecords = 50
+export const defaultMoves = 50
 export const defaultActivityRecords = 100
 
 /** Values of `$1`, `$2`, ...: as many as the protocol of PostgreSQL can count. */

@@ -22,25 +22,48 @@ export async function findHost(control: Queryable, name: string): Promise<KnownH
   return rows[0]
 }
 
+export type CountedHost = Readonly<{ id: number; name: string; databases: number; acceptsUsers: boolean }>
+
 /** Every host, with its number of databases. */
-export async function countDatabases(
-  control: Queryable,
-): Promise<readonly Readonly<{ id: number; name: string; databases: number }>[]> {
-  const { rows } = await control.query<{ id: number; name: string; databases: number }>(
-    `select h.id, h.name, count(d.id)::integer as databases from cartage.hosts h
+export async function countDatabases(control: Queryable): Promise<readonly CountedHost[]> {
+  const { rows } = await control.query<CountedHost>(
+    `select h.id, h.name, count(d.id)::integer as databases, h.accepts_users as "acceptsUsers" from cartage.hosts h
      left join cartage.databases d on d.host_id = h.id group by h.id order by h.id`,
   )
   return rows
 }
 
-/** The one of these hosts with the fewest databases. */
-export async function emptiestHost(control: Queryable, hostIds: readonly number[]): Promise<number> {
+/** The one with the fewest databases of those of these hosts that take new users; undefined if none does. */
+export async function emptiestHost(
+  control: Queryable,
+  hostIds: readonly number[],
+): Promise<number | undefined> {
   const { rows } = await control.query<{ id: number }>(
     `select h.id from cartage.hosts h left join cartage.databases d on d.host_id = h.id
-     where h.id = any($1) group by h.id order by count(d.id), h.id limit 1`,
+     where h.id = any($1) and h.accepts_users group by h.id order by count(d.id), h.id limit 1`,
     [hostIds],
   )
-  return rows[0]!.id
+  return rows[0]?.id
+}
+
+export type TakenHost = Readonly<{ id: number; acceptsUsers: boolean }>
+
+/** Locks the row against a change or removal, until the transaction ends. */
+export async function shareHost(tx: ClientBase, name: string): Promise<TakenHost | undefined> {
+  const { rows } = await tx.query<TakenHost>(
+    'select id, accepts_users as "acceptsUsers" from cartage.hosts where name = $1 for share',
+    [name],
+  )
+  return rows[0]
+}
+
+/** False: there is no such host. */
+export async function setAcceptsUsers(tx: ClientBase, name: string, accepts: boolean): Promise<boolean> {
+  const { rowCount } = await tx.query('update cartage.hosts set accepts_users = $2 where name = $1', [
+    name,
+    accepts,
+  ])
+  return rowCount === 1
 }
 
 export async function nextHostId(control: Queryable): Promise<number> {
@@ -59,14 +82,15 @@ export async function saveHost(tx: ClientBase, { id, name, sealedUrl }: SealedHo
   )
 }
 
+export type LockedHost = Readonly<{ id: number; isFirst: boolean; databases: number; moves: number }>
+
 /** Locks the row, so that no account is placed there while the host is removed. */
-export async function lockHost(
-  tx: ClientBase,
-  name: string,
-): Promise<Readonly<{ id: number; isFirst: boolean; databases: number }> | undefined> {
-  const { rows } = await tx.query<{ id: number; isFirst: boolean; databases: number }>(
+export async function lockHost(tx: ClientBase, name: string): Promise<LockedHost | undefined> {
+  const { rows } = await tx.query<LockedHost>(
     `select id, sealed_url is null as "isFirst",
-       (select count(*)::integer from cartage.databases d where d.host_id = h.id) as databases
+       (select count(*)::integer from cartage.databases d where d.host_id = h.id) as databases,
+       (select count(*)::integer from cartage.moves m
+        where m.ended_at is null and h.id in (m.from_host_id, m.to_host_id)) as moves
      from cartage.hosts h where name = $1 for update`,
     [name],
   )

@@ -2,10 +2,19 @@ import { addressOf } from '../postgres/hosts.ts'
 import { countDatabases } from './host-store.ts'
 import type { Installation } from './installation.ts'
 
-export type ListedHost = Readonly<{ name: string; databases: number; address: string }>
+export type ListedHost = Readonly<{
+  name: string
+  databases: number
+  address: string
+  accepts_users: boolean
+}>
 
 /** What an operator sees of every host. Queries only the control database. */
 export async function listHosts({ databases }: Installation): Promise<readonly ListedHost[]> {
   const known = await countDatabases(databases.control)
-  return known.map(({ id, ...host }) => ({ ...host, address: addressOf(databases.hosts.get(id)) }))
+  return known.map(({ id, acceptsUsers, ...host }) => ({
+    ...host,
+    address: addressOf(databases.hosts.get(id)),
+    accepts_users: acceptsUsers,
+  }))
 }

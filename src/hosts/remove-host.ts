@@ -18,8 +18,10 @@ export async function removeHost(installation: Installation, name: string): Prom
     if (host.isFirst) throw errors.hostInvalid(`The host '${name}' holds the control database`)
     if (host.databases > 0)
       throw errors.hostInvalid(
-        `The host '${name}' has ${host.databases} databases of users: delete those users first (cartage user list)`,
+        `The host '${name}' has ${host.databases} databases of users: move them to another host first (cartage user move), or delete them`,
       )
+    if (host.moves > 0)
+      throw errors.hostInvalid(`A user moves from or to the host '${name}' (cartage move list)`)
     await deleteHostRow(tx, host.id)
     await recordAudit(tx, { actor: operator, action: 'host.removed', subject: name })
     await announceChange(tx)

@@ -1,3 +1,4 @@
+import type { Moves } from '../accounts/moves/moves.ts'
 import type { AuditRefusals } from '../audit/audit-refusals.ts'
 import type { Directory } from '../auth/directory.ts'
 import type { Config } from '../config/config.ts'
@@ -29,6 +30,7 @@ export type Services = Readonly<{
   secrets: Secrets
   directory: Directory
   installation: Installation
+  moves: Moves
   metrics: Metrics
   copies: Copies
   imports: Imports

@@ -17,16 +17,16 @@ export type KeyOwner = Readonly<{ keyQuota: number | null; keyCount: number }>
 export async function lockOwner(tx: ClientBase, userId: number): Promise<KeyOwner | undefined> {
   const { rows } = await tx.query<KeyOwner>(
     `select api_key_quota as "keyQuota", regular_keys as "keyCount" from cartage.users
-     where id = $1 and state = 'active' for no key update`,
+     where id = $1 and state = 'active' and not is_moving for no key update`,
     [userId],
   )
   return rows[0]
 }
 
-/** The same without waiting: false if the lock is taken, or the user is being created or removed. */
+/** The same without waiting: false if the lock is taken, or the user is being created, moved or removed. */
 export async function tryLockOwner(tx: ClientBase, userId: number): Promise<boolean> {
   const { rowCount } = await tx.query(
-    `select from cartage.users where id = $1 and state = 'active' for no key update skip locked`,
+    `select from cartage.users where id = $1 and state = 'active' and not is_moving for no key update skip locked`,
     [userId],
   )
   return rowCount === 1

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { Moves } from '../accounts/moves/moves.ts'
 import { repairAccounts } from '../accounts/repair-accounts.ts'
 import { activityChannel } from '../activity/activity-store.ts'
 import { AnswerQuestions } from '../activity/answer-questions.ts'
@@ -126,6 +127,8 @@ async function startParts(
   if (parts.worker) await openWorker(services, started)
   startGuard(services, started)
   startRepair(installation, hostsLeft, started)
+  services.moves.start()
+  started.push({ name: 'moves', limitMs: 10_000, stop: () => services.moves.stop() })
   started.push({
     name: 'readiness',
     limitMs: 0,
@@ -225,6 +228,7 @@ function buildShared(config: Config, installation: Installation, directory: Dire
     jobWaiter: new JobWaiter(databases.control, log),
     jobFollowers: new JobFollowers(databases, config, log),
     keysMutex: createPerUserMutex(),
+    moves: new Moves(installation),
     wrongTokens: new WrongTokens(config.rateLimitWrongTokens, knownTokens, () =>
       metrics.rateLimited('wrong_tokens'),
     ),

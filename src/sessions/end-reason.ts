@@ -10,6 +10,7 @@ export type EndReason =
   | 'key'
   | 'suspended'
   | 'operator'
+  | 'moving'
   | 'database'
   | 'guard'
   | 'setting'
@@ -17,9 +18,10 @@ export type EndReason =
   | 'shutdown'
 
 /** Why a caller who was refused loses its session; undefined if it was not refused. */
-export function refusalReason(error: unknown): 'key' | 'suspended' | undefined {
+export function refusalReason(error: unknown): 'key' | 'suspended' | 'moving' | undefined {
   if (!(error instanceof AppError)) return undefined
   if (error.kind === 'unauthenticated' || error.code === 'api-forbidden') return 'key'
+  if (error.code === 'account-moving') return 'moving'
   return error.code === 'account-suspended' ? 'suspended' : undefined
 }
 
@@ -36,6 +38,7 @@ const texts: Record<Exclude<EndReason, 'closed'>, string> = {
   key: 'its key was deleted, has a new token, has expired, or may no longer use SQL',
   suspended: 'the account was suspended',
   operator: 'it was ended by the operator',
+  moving: 'the account moves to another database host',
   database: 'the connection to the database was lost',
   guard: 'it was ended by the guard of the database host',
   setting: 'a setting was changed that must stay',

@@ -80,6 +80,7 @@ const answers: Readonly<Record<string, string>> = {
   deleteUser: `Answer<AdminClient['users']['delete']>`,
   suspendUser: `Answer<AdminClient['users']['suspend']>`,
   resumeUser: `Answer<AdminClient['users']['resume']>`,
+  moveUser: `Answer<AdminClient['users']['move']>`,
   listKeysByV4: `Answer<Client['keys']['listFull']>`,
   createKeyByV4: `Answer<Client['keys']['createFull']>`,
   readKeyByV4: `Answer<Client['keys']['details']>`,
@@ -97,6 +98,9 @@ const answers: Readonly<Record<string, string>> = {
   readOrganization: `Answer<AdminClient['organizations']['read']>`,
   deleteOrganization: `Answer<AdminClient['organizations']['delete']>`,
   listHosts: `{ hosts: Answer<AdminClient['hosts']['list']> }`,
+  changeHost: `Answer<AdminClient['hosts']['change']>`,
+  listMoves: `{ moves: Answer<AdminClient['moves']['list']> }`,
+  readMove: `Answer<AdminClient['moves']['read']>`,
   runDoctor: `{ checks: Answer<AdminClient['doctor']> }`,
   listAudit: `{ records: Answer<AdminClient['audit']> }`,
   readActivity: `Answer<AdminClient['activity']>`,
@@ -146,6 +150,7 @@ const queries: Readonly<Record<string, string>> = {
   readActivity: `Argument<AdminClient['activity'], 0>`,
   readUserUsage: `Argument<AdminClient['users']['usage'], 1> & { format?: 'json' | 'csv' }`,
   readUsage: `Argument<Client['usage'], 0> & { format?: 'json' | 'csv' }`,
+  listMoves: `Argument<AdminClient['moves']['list'], 0>`,
 }
 const bodies: Readonly<Record<string, string>> = {
   createKey: `Argument<Client['keys']['create'], 0>`,
@@ -176,6 +181,8 @@ const bodies: Readonly<Record<string, string>> = {
   createPlan: `Omit<Argument<AdminClient['plans']['create'], 0>, 'limits'> & { limits?: Record<string, unknown> }`,
   changePlan: `{ limits: Record<string, unknown> }`,
   suspendUser: `{ reason: Argument<AdminClient['users']['suspend'], 1> }`,
+  moveUser: `{ host: Argument<AdminClient['users']['move'], 1> }`,
+  changeHost: `Argument<AdminClient['hosts']['change'], 1>`,
   regenerateMasterKey: `Argument<AdminClient['users']['regenerateKey'], 1>`,
   createOrganization: `Argument<AdminClient['organizations']['create'], 0>`,
 }

@@ -151,7 +151,12 @@ test('a host that says nothing holds up neither the list nor the doctor, and its
   })
   const start = Date.now()
   const hosts = (await read(bundle, 'hosts')).body.hosts
-  assert.deepEqual(hosts[1], { name: 'far', databases: 0, address: new URL(url).host })
+  assert.deepEqual(hosts[1], {
+    name: 'far',
+    databases: 0,
+    address: new URL(url).host,
+    accepts_users: true,
+  })
   const { checks } = (await read(bundle, 'doctor')).body
   assert.ok(Date.now() - start < 30_000)
   const ofHost = checks.filter(({ name }: { name: string }) => name.startsWith('host far'))

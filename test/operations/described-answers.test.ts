@@ -114,6 +114,7 @@ async function askForAccounts(ask: Ask, name: string, admin: Headers): Promise<v
   await ask('suspendUser', 200, { parameters: { username }, json: { reason: 'why' }, headers: admin })
   await ask('suspendUser', 422, { parameters: { username }, json: {}, headers: admin })
   await ask('resumeUser', 200, { parameters: { username }, headers: admin })
+  await ask('moveUser', 422, { parameters: { username }, json: { host: 'local' }, headers: admin })
   await ask('createUser', 422, { json: { username: 'No' }, headers: admin })
   await ask('listUsers', 200, { headers: admin })
   await ask('readUser', 200, { parameters: { username }, headers: admin })
@@ -139,6 +140,11 @@ async function askForAccounts(ask: Ask, name: string, admin: Headers): Promise<v
 
 async function askForInstallation(ask: Ask, name: string, admin: Headers): Promise<void> {
   await ask('listHosts', 200, { headers: admin })
+  const parameters = { host: 'local' }
+  await ask('changeHost', 200, { parameters, json: { accepts_users: true }, headers: admin })
+  await ask('changeHost', 422, { parameters, json: {}, headers: admin })
+  await ask('listMoves', 200, { headers: admin })
+  await ask('readMove', 404, { parameters: { move: '1' }, headers: admin })
   await ask('runDoctor', 200, { headers: admin })
   await ask('listAudit', 200, { query: { account: name, limit: '2' }, headers: admin })
   await ask('listAudit', 400, { query: { limit: '0' }, headers: admin })

@@ -60,6 +60,7 @@ async function change(
   const { control } = installation.databases
   const changed = await inTransaction(control, async (tx) => {
     const account = await userByName(tx, username)
+    if (account?.isMoving) throw errors.accountBusy(username)
     if (!account || !(await write(tx, account.userId))) throw errors.accountNotFound('User', username)
     await recordAudit(tx, { actor: operator, action, account: username, details })
     await announceChange(tx)
@@ -70,7 +71,7 @@ async function change(
 }
 
 /** Ends what the roles of all keys do, except statements of jobs with a worker, which ends them and learns the outcome. */
-async function endRequests({ databases }: Installation, { userId, hostId }: Account): Promise<void> {
+export async function endRequests({ databases }: Installation, { userId, hostId }: Account): Promise<void> {
   const { control } = databases
   await endRequestsBut(databases, hostId, await rolesOf(control, userId), async () =>
     (await jobsAtWork(control, userId)).flatMap(({ pid, start, hasWorker }) =>

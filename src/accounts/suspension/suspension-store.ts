@@ -6,7 +6,7 @@ export async function markSuspended(tx: ClientBase, userId: number, reason: stri
   const { rowCount } = await tx.query(
     `update cartage.users
      set suspended_at = coalesce(suspended_at, now()), suspended_reason = $2, updated_at = now()
-     where id = $1 and state = 'active'`,
+     where id = $1 and state = 'active' and not is_moving`,
     [userId, reason],
   )
   return rowCount === 1
@@ -17,7 +17,7 @@ export async function markResumed(tx: ClientBase, userId: number): Promise<boole
   const { rowCount } = await tx.query(
     `update cartage.users set suspended_at = null, suspended_reason = null, updated_at = now(),
        resumed_at = case when suspended_at is null then resumed_at else clock_timestamp() end
-     where id = $1 and state = 'active'`,
+     where id = $1 and state = 'active' and not is_moving`,
     [userId],
   )
   return rowCount === 1

@@ -1,5 +1,6 @@
 import { readConfig } from '../../config/config.ts'
 import { addHost } from '../../hosts/add-host.ts'
+import { changeHost } from '../../hosts/change-host.ts'
 import { listHosts } from '../../hosts/list-hosts.ts'
 import { removeHost } from '../../hosts/remove-host.ts'
 import { type Command, wrongCall } from '../command.ts'
@@ -32,8 +33,19 @@ const list: Command['run'] = async () => {
   const hosts = await asOperator(listHosts)
   return {
     document: { hosts },
-    lines: hosts.map((host) => `${host.name} (${host.databases} databases) at ${host.address}`),
+    lines: hosts.map(
+      (host) =>
+        `${host.name} (${host.databases} databases) at ${host.address}${host.accepts_users ? '' : ', no new users'}`,
+    ),
   }
+}
+
+const set: Command['run'] = async ({ args, values }) => {
+  const [isClosed, isOpened] = [values['no-new-users'] === true, values['new-users'] === true]
+  if (isClosed === isOpened) throw wrongCall(serviceCommand('host set'), 'give --no-new-users or --new-users')
+  const host = await asOperator((installation) => changeHost(installation, args[0]!, isOpened))
+  const line = `host ${host.name} takes ${isOpened ? '' : 'no '}new users`
+  return { document: host, lines: [line] }
 }
 
 const remove: Command['run'] = async ({ args }) => {
@@ -42,4 +54,9 @@ const remove: Command['run'] = async ({ args }) => {
   return { document: { name, removed: true }, lines: [`removed host ${name}`] }
 }
 
-export const hostRuns = { 'host add': add, 'host list': list, 'host remove': remove } as const
+export const hostRuns = {
+  'host add': add,
+  'host list': list,
+  'host set': set,
+  'host remove': remove,
+} as const

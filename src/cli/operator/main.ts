@@ -14,6 +14,7 @@ import { backupRuns } from './backup.ts'
 import { explainOperatorFailure } from './explain-error.ts'
 import { hostRuns } from './hosts.ts'
 import { maintenanceRuns } from './maintenance.ts'
+import { moveRuns } from './moves.ts'
 import { organizationRuns } from './organizations.ts'
 import { planRuns } from './plans.ts'
 import { runSecretRotate } from './secret.ts'
@@ -36,6 +37,7 @@ const runs: Readonly<Record<ServiceCommandName, Command['run']>> = {
   ...organizationRuns,
   ...shareRuns,
   ...hostRuns,
+  ...moveRuns,
   ...maintenanceRuns,
   ...activityRuns,
   usage: runUsage,

@@ -51,6 +51,7 @@ const list: Command['run'] = async () => {
         user.organization ? ` (${user.organization.name})` : '',
         hosts.length > 1 ? ` on ${hostOf(user)}` : '',
         user.suspension ? ', suspended' : '',
+        user.isMoving ? ', moving' : '',
       ].join(''),
     ),
   }

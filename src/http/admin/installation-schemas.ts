@@ -15,19 +15,22 @@ const listOf = (name: string, description: string, items: object) => ({
   200: { description, ...answered({ [name]: { type: 'array', items } }) },
 })
 
+export const hostDocumentSchema = {
+  title: 'Host',
+  ...answered({
+    name: text,
+    databases: { ...whole, description: 'Of tenants' },
+    address: { ...text, description: 'Without role and password' },
+    accepts_users: { type: 'boolean', description: 'false: no user is made there, and none moves there' },
+  }),
+  examples: [{ name: 'local', databases: 12, address: '10.0.0.5:5432', accepts_users: true }],
+} as const
+
 export const hostListSchema = {
   tags: ['admin'],
   summary: 'List hosts',
   description: 'Does not query the hosts: see `/health/ready` for the ones that answer.',
-  response: listOf('hosts', 'All hosts, the first one first', {
-    title: 'Host',
-    ...answered({
-      name: text,
-      databases: { ...whole, description: 'Of tenants' },
-      address: { ...text, description: 'Without role and password' },
-    }),
-    examples: [{ name: 'local', databases: 12, address: '10.0.0.5:5432' }],
-  }),
+  response: listOf('hosts', 'All hosts, the first one first', hostDocumentSchema),
 } as const
 
 export const doctorSchema = {

@@ -6,7 +6,12 @@ import type { ActivityFilter } from '../../activity/list-activity.ts'
 import type { AuditFilter } from '../../audit/audit-store.ts'
 import { auditActions } from '../../contract/admin-names.ts'
 import type * as wire from '../../contract/documents.ts'
-import { defaultActivityRecords, defaultAuditRecords, maxRecords } from '../../contract/limits.ts'
+import {
+  defaultActivityRecords,
+  defaultAuditRecords,
+  defaultMoves,
+  maxRecords,
+} from '../../contract/limits.ts'
 import { errors } from '../../errors.ts'
 import { choiceOf, type Parameters, textOf, wholeOf, withoutEmpty } from '../middleware/parameters.ts'
 
@@ -34,6 +39,18 @@ export const readPlanChanges = (request: FastifyRequest) =>
 
 export function readSuspension(request: FastifyRequest): string {
   return validBody<Readonly<{ reason: string }>>(request).reason
+}
+
+export function readNewMove(request: FastifyRequest): string {
+  return validBody<Readonly<{ host: string }>>(request).host
+}
+
+export function readMoveLimit(query: Parameters): number {
+  return wholeOf(onlyKnown(query, ['limit']), 'limit', 1, maxRecords) ?? defaultMoves
+}
+
+export function readHostChange(request: FastifyRequest): boolean {
+  return validBody<Readonly<{ accepts_users: boolean }>>(request).accepts_users
 }
 
 /** The body is optional: without one it is the master key alone. */

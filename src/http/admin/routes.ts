@@ -22,6 +22,7 @@ import type { Parameters } from '../middleware/parameters.ts'
 import type { Services } from '../services.ts'
 import { organizationDocument, userDocument } from './document.ts'
 import { installationRoutes } from './installation-routes.ts'
+import { moveRoutes } from './move-routes.ts'
 import { planRoutes } from './plan-routes.ts'
 import { readChanges, readNewOrganization, readNewUser, readRegeneration, readSuspension } from './request.ts'
 import {
@@ -52,6 +53,7 @@ export async function adminRoutes(app: FastifyInstance, services: Services): Pro
   planRoutes(app, services)
   organizationRoutes(app, services)
   installationRoutes(app, services)
+  moveRoutes(app, services)
 }
 
 /** Only the operator's own token opens the admin API. */

@@ -7,6 +7,7 @@ export const scripts = [
   'test/support/service/cartage.ts',
   'test/support/postgres/hold-cluster.ts',
   'test/support/keys/killed-act.ts',
+  'test/support/service/killed-move.ts',
 ] as const
 
 /** What Node runs as the script: what test/run.ts has made of it, or the source for a test that runs by itself. */

@@ -49,7 +49,10 @@ async function holderOf({ directory }: Services, request: FastifyRequest): Promi
     return { name: `user ${identification.principal.account.userId}`, isStranger: false }
   } catch (error) {
     // The route itself reports an unknown or suspended account.
-    if (error instanceof AppError && ['user-unknown', 'account-suspended'].includes(error.code))
+    if (
+      error instanceof AppError &&
+      ['user-unknown', 'account-suspended', 'account-moving'].includes(error.code)
+    )
       return stranger
     throw error
   }

@@ -1,0 +1,139 @@
+import { quoteIdentifier } from '../../postgres/quote.ts'
+import type { Session } from '../../postgres/session.ts'
+
+/** One privilege that one role gave another on an object, a column, or objects to come. */
+export type Privilege = Readonly<{
+  /** As in GRANT: table, sequence, routine, schema, type, database, large object; or `default` for objects to come. */
+  kind: string
+  object: string
+  /** Of a column; else empty. For objects to come: what they are. */
+  part: string
+  /** Null: the operator, whose name is another on each host. */
+  grantor: string | null
+  /** Null: PUBLIC. */
+  grantee: string | null
+  privilege: string
+  isGrantable: boolean
+}>
+
+/** All privileges on what the roles own, and all that they have elsewhere in the database. Names in no code of a tenant. */
+export async function readPrivileges(
+  administrator: Session,
+  roles: readonly string[],
+): Promise<readonly Privilege[]> {
+  const { rows } = await administrator.query<Privilege>(privilegesSql, [roles])
+  return rows
+}
+
+const privilegesSql = `
+  with role as (select oid, rolname::text as name from pg_catalog.pg_roles where rolname = any ($1)),
+  item (kind, object, part, owner, acl) as (
+    select case relkind when 'S' then 'sequence' else 'table' end,
+      (pg_catalog.pg_identify_object('pg_catalog.pg_class'::regclass, oid, 0)).identity, '', relowner,
+      coalesce(relacl, pg_catalog.acldefault(case relkind when 'S' then 's' else 'r' end::"char", relowner))
+    from pg_catalog.pg_class
+    where relkind in ('r', 'p', 'v', 'm', 'f', 'S') and (relacl is not null or relowner in (select oid from role))
+    union all
+    select 'table', (pg_catalog.pg_identify_object('pg_catalog.pg_class'::regclass, attrelid, 0)).identity,
+      pg_catalog.quote_ident(attname), relowner, attacl
+    from pg_catalog.pg_attribute join pg_catalog.pg_class on pg_class.oid = attrelid
+    where attacl is not null and not attisdropped
+    union all
+    select 'routine', (pg_catalog.pg_identify_object('pg_catalog.pg_proc'::regclass, oid, 0)).identity, '', proowner,
+      coalesce(proacl, pg_catalog.acldefault('f', proowner))
+    from pg_catalog.pg_proc
+    where proowner in (select oid from role)
+      or exists (select from pg_catalog.aclexplode(proacl) where grantee in (select oid from role))
+    union all
+    select 'schema', pg_catalog.quote_ident(nspname), '', nspowner,
+      coalesce(nspacl, pg_catalog.acldefault('n', nspowner))
+    from pg_catalog.pg_namespace where nspacl is not null or nspowner in (select oid from role)
+    union all
+    select 'type', (pg_catalog.pg_identify_object('pg_catalog.pg_type'::regclass, t.oid, 0)).identity, '', typowner,
+      coalesce(typacl, pg_catalog.acldefault('T', typowner))
+    from pg_catalog.pg_type t left join pg_catalog.pg_class c on c.oid = t.typrelid
+    where (typacl is not null or typowner in (select oid from role)) and (c.oid is null or c.relkind = 'c')
+      and typcategory <> 'A' and typtype <> 'm'
+    union all
+    select 'large object', oid::text, '', lomowner, coalesce(lomacl, pg_catalog.acldefault('L', lomowner))
+    from pg_catalog.pg_largeobject_metadata
+    union all
+    select 'database', pg_catalog.quote_ident(datname), '', datdba, datacl
+    from pg_catalog.pg_database where datname = pg_catalog.current_database()
+  ),
+  given as (
+    select kind, object, part, owner, access.*
+    from item cross join lateral pg_catalog.aclexplode(acl) access
+    where owner in (select oid from role) or grantor in (select oid from role) or grantee in (select oid from role)
+    union all
+    select 'default', role.name, objects.word, role.oid, access.*
+    from role cross join (values ('r', 'tables'), ('S', 'sequences'), ('f', 'functions'), ('T', 'types'), ('n', 'schemas'))
+      objects (letter, word)
+    left join pg_catalog.pg_default_acl set_by_role
+      on defaclrole = role.oid and defaclnamespace = 0 and defaclobjtype = letter::"char"
+    cross join lateral pg_catalog.aclexplode(
+      coalesce(defaclacl, pg_catalog.acldefault(replace(letter, 'S', 's')::"char", role.oid))) access
+    union all
+    select 'default', role.name || ' in schema ' || pg_catalog.quote_ident(nspname), objects.word, role.oid, access.*
+    from pg_catalog.pg_default_acl join role on role.oid = defaclrole
+    join pg_catalog.pg_namespace on pg_namespace.oid = defaclnamespace
+    join (values ('r', 'tables'), ('S', 'sequences'), ('f', 'functions'), ('T', 'types'), ('n', 'schemas'))
+      objects (letter, word) on letter::"char" = defaclobjtype
+    cross join lateral pg_catalog.aclexplode(defaclacl) access
+  )
+  select kind, object, part, giver.name as grantor,
+    case when grantee = 0 then null else pg_catalog.pg_get_userbyid(grantee)::text end as grantee,
+    privilege_type as privilege, is_grantable as "isGrantable"
+  from given left join role giver on giver.oid = grantor
+  where grantee = 0 or grantee in (select oid from role)
+  order by 1, 2, 3, 4 nulls first, 5 nulls first, 6`
+
+/**
+ * Makes the privileges on this host what they are on the other. Roles that gave a privilege give it again, so that it
+ * can be taken back by them. GRANT and REVOKE run no code of a tenant. Returns what could not be made equal.
+ */
+export async function alignPrivileges(
+  administrator: Session,
+  roles: readonly string[],
+  wanted: readonly Privilege[],
+): Promise<readonly Privilege[]> {
+  const wantedKeys = new Set(wanted.map(keyOf))
+  for (let pass = 0; ; pass++) {
+    const held = await readPrivileges(administrator, roles)
+    const heldKeys = new Set(held.map(keyOf))
+    const missing = wanted.filter((privilege) => !heldKeys.has(keyOf(privilege)))
+    const surplus = held.filter((privilege) => !wantedKeys.has(keyOf(privilege)))
+    if (missing.length + surplus.length === 0 || pass === mostPasses) return [...missing, ...surplus]
+    for (const privilege of surplus) await apply(administrator, privilege, 'revoke')
+    for (const privilege of missing) await apply(administrator, privilege, 'grant')
+  }
+}
+
+/** One pass for each link of a chain of grants with grant option. */
+const mostPasses = 8
+
+/** One that cannot be given yet, as its giver lacks the right to, is given in the next pass. */
+async function apply(administrator: Session, privilege: Privilege, verb: 'grant' | 'revoke'): Promise<void> {
+  const { grantor } = privilege
+  const as = grantor === null ? '' : `set local role ${quoteIdentifier(grantor)};`
+  await administrator
+    .query(`begin; ${as} ${statementOf(privilege, verb)}; commit`)
+    .catch(async (error: unknown) => {
+      await administrator.query('rollback')
+      if (!administrator.isAlive) throw error
+    })
+}
+
+function statementOf(
+  { kind, object, part, grantee, privilege, isGrantable }: Privilege,
+  verb: 'grant' | 'revoke',
+): string {
+  const to = grantee === null ? 'public' : quoteIdentifier(grantee)
+  const end = verb === 'revoke' ? `from ${to} cascade` : `to ${to}${isGrantable ? ' with grant option' : ''}`
+  if (kind === 'default')
+    return `alter default privileges for role ${object} ${verb} ${privilege} on ${part} ${end}`
+  const what = part === '' ? privilege : `${privilege} (${part})`
+  return `${verb} ${what} on ${kind} ${object} ${end}`
+}
+
+const keyOf = (privilege: Privilege) => JSON.stringify(privilege)

@@ -1,0 +1,103 @@
+import type { Account } from '../../auth/account.ts'
+import { errors } from '../../errors.ts'
+import type { Installation } from '../../hosts/installation.ts'
+import { newestOf } from '../../hosts/tenant-databases.ts'
+import { type DumpPrograms, findDumpPrograms } from '../../postgres/dump/find-programs.ts'
+import type { Session } from '../../postgres/session.ts'
+import { adminTarget } from '../../postgres/session-target.ts'
+import { alignPrivileges, readPrivileges } from './access-lists.ts'
+import { type Picture, picture } from './compare.ts'
+import { copyData } from './copy-data.ts'
+import { fillViews } from './fill-views.ts'
+import type { Move } from './move.ts'
+import { isMigrated } from './move-store.ts'
+import { createMover } from './mover.ts'
+import { makePlace, readRecords, requireFreePlace, writeQuota, writeRecords } from './new-place.ts'
+import { giveToOwners, readOwned } from './owners.ts'
+
+/** Refuses what would fail later, while the user is still served. Returns the programs to copy with. */
+export async function prepareMove(
+  installation: Installation,
+  account: Account,
+  { fromHostId, toHostId, toHost }: Move,
+): Promise<DumpPrograms> {
+  const { control } = installation.databases
+  const [from, to] = [await majorOf(installation, fromHostId), await majorOf(installation, toHostId)]
+  if (to < from)
+    throw errors.moveFailed(`The host '${toHost}' has PostgreSQL ${to}, which is older than ${from}`)
+  if (!(await isMigrated(control, account.userId, newestOf(installation.tenantMigrations))))
+    throw errors.moveFailed('The database of the user lacks the newest migration: see cartage doctor')
+  await requireFreePlace(installation, account, toHostId)
+  return findDumpPrograms(to)
+}
+
+async function majorOf({ databases: { admin, hosts } }: Installation, hostId: number): Promise<number> {
+  const { rows } = await admin.use(adminTarget(hosts, hostId), (session) =>
+    session.query<{ major: number }>(
+      `select pg_catalog.current_setting('server_version_num')::integer / 10000 as major`,
+    ),
+  )
+  return rows[0]!.major
+}
+
+type Copy = Readonly<{
+  account: Account
+  move: Move
+  programs: DumpPrograms
+  roles: readonly string[]
+  signal: AbortSignal
+  noteProgress: (percent: number) => Promise<void>
+}>
+
+type Pictures = Readonly<{ before: Promise<Picture>; after: () => Promise<Picture> }>
+
+/** Copies all of the account to the other host, and says how to compare the two. */
+export async function copyAccount(installation: Installation, copy: Copy): Promise<Pictures> {
+  const { account, move, roles, noteProgress } = copy
+  const { databases, secrets } = installation
+  const on = <T>(hostId: number, work: (session: Session) => Promise<T>) =>
+    databases.admin.use(adminTarget(databases.hosts, hostId, account.database), work)
+  await makePlace(installation, account, move.toHostId, roles)
+  for (const hostId of [move.fromHostId, move.toHostId])
+    await createMover(databases, secrets, hostId, account.masterRole)
+  const { owned, privileges, records, bytes } = await on(move.fromHostId, async (session) => ({
+    owned: await readOwned(session, roles),
+    privileges: await readPrivileges(session, roles),
+    records: await readRecords(session, account.username),
+    bytes: await sizeOf(session),
+  }))
+  const before = picture(installation, account, move.fromHostId, roles)
+  // It is awaited later; until then a failure is no unhandled one.
+  before.catch(() => undefined)
+  const filled = await copyData(installation, { ...copy, onBytes: progressOf(bytes, noteProgress) })
+  await noteProgress(80)
+  await on(move.toHostId, async (session) => {
+    await giveToOwners(session, owned, account.masterRole)
+    await writeRecords(session, account.username, records)
+    const different = await alignPrivileges(session, roles, privileges)
+    if (different[0])
+      throw errors.moveFailed(`A privilege could not be copied: ${JSON.stringify(different[0])}`)
+  })
+  await fillViews(installation, account, move, filled)
+  await on(move.toHostId, (session) => writeQuota(session, account.username, records))
+  return { before, after: () => picture(installation, account, move.toHostId, roles) }
+}
+
+async function sizeOf(session: Session): Promise<number> {
+  const { rows } = await session.query<{ bytes: string }>(
+    'select pg_catalog.pg_database_size(pg_catalog.current_database()) as bytes',
+  )
+  return Number(rows[0]!.bytes)
+}
+
+/** The rows are the longest part: from 5 to 75 percent, by the size of the database, at most once a second. */
+function progressOf(expected: number, note: (percent: number) => Promise<void>): (bytes: number) => void {
+  let copied = 0
+  let notedAt = Number.NEGATIVE_INFINITY
+  return (bytes) => {
+    copied += bytes
+    if (performance.now() - notedAt < 1_000) return
+    notedAt = performance.now()
+    void note(5 + Math.round(70 * Math.min(1, copied / expected)))
+  }
+}

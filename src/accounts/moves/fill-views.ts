@@ -1,0 +1,23 @@
+import { type Account, masterTargetOf } from '../../auth/account.ts'
+import type { Installation } from '../../hosts/installation.ts'
+import { adminTarget } from '../../postgres/session-target.ts'
+import type { Move } from './move.ts'
+import { readFilledViews } from './owners.ts'
+
+/** Fills materialized views, each as its owner, in this order. `oids`: of the views on the old host. */
+export async function fillViews(
+  { databases }: Installation,
+  account: Account,
+  { fromHostId, toHostId }: Move,
+  oids: readonly string[],
+): Promise<void> {
+  if (oids.length === 0) return
+  const place = adminTarget(databases.hosts, fromHostId, account.database)
+  const views = await databases.admin.use(place, (session) => readFilledViews(session, oids))
+  for (const { name, owner } of views) {
+    const target = { ...masterTargetOf({ ...account, hostId: toHostId }), role: owner }
+    await databases.job.use(target, (session) =>
+      session.onClient((client) => client.query(`refresh materialized view ${name}`)),
+    )
+  }
+}

@@ -1,0 +1,60 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { errors } from '../../errors.ts'
+import type { Installation } from '../../hosts/installation.ts'
+import { carryOut } from './carry-out.ts'
+import type { Move } from './move.ts'
+import { unfinishedMoves } from './move-store.ts'
+import { requestMove } from './request-move.ts'
+
+/** Carries out the moves of this installation, one after the other, and ends those of dead processes. */
+export class Moves {
+  readonly #installation: Installation
+  readonly #stopping = new AbortController()
+  #waking = new AbortController()
+  #loop: Promise<void> = Promise.resolve()
+
+  constructor(installation: Installation) {
+    this.#installation = installation
+  }
+
+  /** Answers at once. Whoever is free carries it out. */
+  async request(username: string, host: string): Promise<Move> {
+    const move = await requestMove(this.#installation, username, host)
+    this.#waking.abort()
+    return move
+  }
+
+  start(): void {
+    this.#loop = this.#run()
+  }
+
+  /** A move under way is undone. */
+  async stop(): Promise<void> {
+    this.#stopping.abort(errors.moveFailed('The service was stopped'))
+    this.#waking.abort()
+    await this.#loop
+  }
+
+  async #run(): Promise<void> {
+    const { signal: stopped } = this.#stopping
+    while (!stopped.aborted) {
+      this.#waking = new AbortController()
+      await this.#carryOutAll(stopped)
+      if (!stopped.aborted)
+        await sleep(everyMs, undefined, { signal: this.#waking.signal, ref: false }).catch(() => undefined)
+    }
+  }
+
+  /** One that fails holds up no other. */
+  async #carryOutAll(stopped: AbortSignal): Promise<void> {
+    const { databases, log } = this.#installation
+    const warn = (error: unknown) =>
+      log.warn({ err: error }, 'a move cannot be ended now: trying again later')
+    const ids = await unfinishedMoves(databases.control).catch(warn)
+    for (const id of ids ?? [])
+      if (!stopped.aborted) await carryOut(this.#installation, id, stopped).catch(warn)
+  }
+}
+
+/** How long the user of a killed process waits, and a move that another process has recorded. */
+const everyMs = 5_000

@@ -1,0 +1,124 @@
+import type { Account } from '../../auth/account.ts'
+import { errors } from '../../errors.ts'
+import type { Installation } from '../../hosts/installation.ts'
+import { createTenantDatabase } from '../../hosts/tenant-databases.ts'
+import { passwordClause } from '../../postgres/password-clause.ts'
+import { quoteIdentifier } from '../../postgres/quote.ts'
+import type { Session } from '../../postgres/session.ts'
+import { adminTarget } from '../../postgres/session-target.ts'
+import { otherRolesPattern } from '../../postgres/tenant-names.ts'
+import { admitToDatabase, createRoles, tenantRoleAttributes } from '../tenant-roles.ts'
+
+/** Refuses a host that has something of these names: it would be overwritten. */
+export async function requireFreePlace(
+  { databases: { admin, hosts } }: Installation,
+  { database, masterRole }: Account,
+  hostId: number,
+): Promise<void> {
+  const { rows } = await admin.use(adminTarget(hosts, hostId), (session) =>
+    session.query<{ name: string }>(
+      `select rolname::text as name from pg_catalog.pg_roles where rolname = $1 or rolname ~ $3
+       union select datname::text from pg_catalog.pg_database where datname = $2`,
+      [masterRole, database, otherRolesPattern(masterRole)],
+    ),
+  )
+  if (rows[0])
+    throw errors.moveFailed(`The host '${hosts.get(hostId).name}' has a role or database ${rows[0].name}`)
+}
+
+/** The database, roles and rows of the user on another host, still without data and without a quota. */
+export async function makePlace(
+  installation: Installation,
+  account: Account,
+  hostId: number,
+  roles: readonly string[],
+): Promise<void> {
+  const { databases, secrets } = installation
+  const place = { ...account, hostId, quotaBytes: 0 }
+  await createTenantDatabase(installation, hostId, account.database)
+  await createRoles(databases, secrets, place)
+  const { masterRole, publicRole } = account
+  const keyRoles = roles.filter((role) => role !== masterRole && role !== publicRole)
+  await databases.admin.use(adminTarget(databases.hosts, hostId), async (session) => {
+    for (const role of keyRoles)
+      await session.query(
+        `create role ${quoteIdentifier(role)} ${tenantRoleAttributes} ${passwordClause(secrets, role)};
+         grant ${quoteIdentifier(publicRole)} to ${quoteIdentifier(role)};
+         grant ${quoteIdentifier(role)} to ${quoteIdentifier(masterRole)}`,
+      )
+  })
+  await admitToDatabase(databases, place, [])
+  // For large objects that an operator has given the user. The access lists are made equal later, so it is for the copy only.
+  await databases.admin.use(adminTarget(databases.hosts, hostId, account.database), (session) =>
+    session.query(`grant execute on function pg_catalog.lo_create(oid) to ${quoteIdentifier(masterRole)}`),
+  )
+}
+
+/** What the service itself keeps in a tenant database, with names in place of oids. */
+export type Records = Readonly<{
+  quota: string
+  roles: readonly Readonly<{ role: string; type: string; services: readonly string[] }>[]
+  grants: readonly Readonly<Record<string, unknown>>[]
+  changes: readonly Readonly<{ relation: string; updatedAt: string }>[]
+}>
+
+export async function readRecords(session: Session, username: string): Promise<Records> {
+  const { rows } = await session.query<Records>(
+    `select
+       (select quota_in_bytes::text from cartage.accounts where username = $1) as quota,
+       (select coalesce(pg_catalog.json_agg(r order by r.role), '[]') from (
+          select role_name as role, key_type as type, services from cartage.roles where username = $1) r) as roles,
+       (select coalesce(pg_catalog.json_agg(g), '[]') from (
+          select g.role_name, g.schema_name, g.table_name, g.permissions, g.made_by,
+            (pg_catalog.pg_identify_object('pg_catalog.pg_class'::regclass, c.oid, 0)).identity as relation
+          from cartage.grants g left join pg_catalog.pg_class c on c.oid = g.relation order by g.id) g) as grants,
+       (select coalesce(pg_catalog.json_agg(m order by m.relation), '[]') from (
+          select (pg_catalog.pg_identify_object('pg_catalog.pg_class'::regclass, c.oid, 0)).identity as relation,
+            pg_catalog.max(t.updated_at)::text as "updatedAt"
+          from cartage.table_changes t join pg_catalog.pg_class c on c.oid = t.relation group by c.oid) m) as changes`,
+    [username],
+  )
+  return rows[0]!
+}
+
+/** Stores them, all but the quota. As a replica does, so that no trigger sets the time of a change anew. */
+export async function writeRecords(
+  session: Session,
+  username: string,
+  { roles, grants, changes }: Records,
+): Promise<void> {
+  await session.query(`begin; set local session_replication_role = replica`)
+  await session.query(
+    `insert into cartage.roles (role_name, username, key_type, services)
+     select r.role, $1, r.type, r.services
+     from pg_catalog.json_to_recordset($2) r (role text, type text, services text[])
+     on conflict (role_name) do update set services = excluded.services`,
+    [username, JSON.stringify(roles)],
+  )
+  await session.query('delete from cartage.grants')
+  await session.query(
+    `insert into cartage.grants (role_name, schema_name, table_name, permissions, relation, made_by)
+     select g.role_name, g.schema_name, g.table_name, g.permissions, coalesce(g.relation, '-')::regclass, g.made_by
+     from rows from (pg_catalog.json_to_recordset($1) as (
+       role_name text, schema_name text, table_name text, permissions text[], relation text, made_by text))
+       with ordinality g (role_name, schema_name, table_name, permissions, relation, made_by, place)
+     order by g.place`,
+    [JSON.stringify(grants)],
+  )
+  await session.query('delete from cartage.table_changes')
+  await session.query(
+    `insert into cartage.table_changes (relation, updated_at, transaction)
+     select c.relation::regclass, c."updatedAt", pg_catalog.pg_current_xact_id()
+     from pg_catalog.json_to_recordset($1) c (relation text, "updatedAt" timestamptz)`,
+    [JSON.stringify(changes)],
+  )
+  await session.query('commit')
+}
+
+/** Last, so that no quota stops the copy of an account that is over it. */
+export async function writeQuota(session: Session, username: string, { quota }: Records): Promise<void> {
+  await session.query('update cartage.accounts set quota_in_bytes = $2 where username = $1', [
+    username,
+    quota,
+  ])
+}

@@ -1,0 +1,63 @@
+import { quoteIdentifier } from '../../postgres/quote.ts'
+import type { Session } from '../../postgres/session.ts'
+
+/** An object that a role owns, as PostgreSQL names it. */
+export type Owned = Readonly<{ type: string; identity: string; owner: string }>
+
+/** What the roles own in the database. Objects that belong to another, such as the index of a table, go with it. */
+export async function readOwned(administrator: Session, roles: readonly string[]): Promise<readonly Owned[]> {
+  const { rows } = await administrator.query<Owned>(
+    `select found.type, found.identity, owner.rolname::text as owner
+     from pg_catalog.pg_shdepend d
+     join pg_catalog.pg_roles owner on owner.oid = d.refobjid
+     cross join lateral pg_catalog.pg_identify_object(d.classid, d.objid, 0) found
+     where d.dbid = (select oid from pg_catalog.pg_database where datname = pg_catalog.current_database())
+       and d.refclassid = 'pg_catalog.pg_authid'::regclass and d.deptype = 'o' and owner.rolname = any ($1)
+       and d.classid <> 'pg_catalog.pg_default_acl'::regclass
+       and not exists (
+         select from pg_catalog.pg_depend part
+         where part.classid = d.classid and part.objid = d.objid and part.deptype in ('i', 'e'))
+     order by 1, 2`,
+    [roles],
+  )
+  return rows
+}
+
+/** Everything is the master role's after a copy. Gives the roles of keys what was theirs. */
+export async function giveToOwners(
+  administrator: Session,
+  owned: readonly Owned[],
+  masterRole: string,
+): Promise<void> {
+  for (const { type, identity, owner } of owned) {
+    // The sequence of a column has gone with its table. PostgreSQL has no command for the owner of an extension.
+    if (owner === masterRole || type === 'extension') continue
+    await administrator
+      .query(`alter ${alterWord[type] ?? type} ${identity} owner to ${quoteIdentifier(owner)}`)
+      .catch((error: unknown) => {
+        if (type !== 'sequence') throw error
+      })
+  }
+}
+
+/** Where ALTER has another word than the catalogs. */
+const alterWord: Readonly<Record<string, string>> = {
+  'statistics object': 'statistics',
+  'composite type': 'type',
+}
+
+/** The materialized views of these oids that hold rows, in this order. */
+export async function readFilledViews(
+  administrator: Session,
+  oids: readonly string[],
+): Promise<readonly Readonly<{ name: string; owner: string }>[]> {
+  const { rows } = await administrator.query<{ name: string; owner: string }>(
+    `select pg_catalog.format('%I.%I', n.nspname, c.relname) as name, pg_catalog.pg_get_userbyid(c.relowner) as owner
+     from pg_catalog.unnest($1::oid[]) with ordinality wanted (oid, place)
+     join pg_catalog.pg_class c on c.oid = wanted.oid
+     join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+     where c.relispopulated order by place`,
+    [oids],
+  )
+  return rows
+}

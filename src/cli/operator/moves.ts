@@ -1,0 +1,92 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { carryOut } from '../../accounts/moves/carry-out.ts'
+import { hasEnded, type Move } from '../../accounts/moves/move.ts'
+import { findMove, listMoves } from '../../accounts/moves/move-store.ts'
+import { requestMove } from '../../accounts/moves/request-move.ts'
+import { defaultMoves } from '../../contract/limits.ts'
+import { errors } from '../../errors.ts'
+import type { Installation } from '../../hosts/installation.ts'
+import type { Command } from '../command.ts'
+import { untilInterrupted } from '../interrupt.ts'
+import { clearProgressLine, drawProgressLine, type Terminal } from '../terminal.ts'
+import { asOperator } from './as-operator.ts'
+
+const moveUser: Command['run'] = async ({ args, terminal }) => {
+  const [username, host] = args as [string, string]
+  const move = await asOperator(async (installation) => {
+    const { id } = await requestMove(installation, username, host)
+    return untilInterrupted((signal) => untilEnded(installation, id, terminal, signal))
+  })
+  if (move.phase === 'failed') throw errors.moveFailed(`The user stays where it was. ${move.error}`)
+  return {
+    document: document(move),
+    lines: [`moved user ${username} from ${move.fromHost} to ${move.toHost}${pause(move)}`],
+  }
+}
+
+const pause = ({ stoppedAt, servedAt }: Move) =>
+  stoppedAt && servedAt ? `; not served for ${((+servedAt - +stoppedAt) / 1_000).toFixed(1)} s` : ''
+
+/** The service may be faster and carry it out itself. Then this process only watches. */
+async function untilEnded(
+  installation: Installation,
+  id: number,
+  terminal: Terminal,
+  signal: AbortSignal,
+): Promise<Move> {
+  const work = carryOut(installation, id, signal)
+  let isSettled = false
+  const settled = work.finally(() => {
+    isSettled = true
+  })
+  settled.catch(() => undefined)
+  for (let told = ''; ; ) {
+    const move = (await findMove(installation.databases.control, id))!
+    if (hasEnded(move)) {
+      clearProgressLine()
+      await settled
+      return move
+    }
+    if (isSettled) {
+      await settled
+      signal.throwIfAborted()
+    }
+    told = show(terminal, move, told)
+    await Promise.race([sleep(300), isSettled ? sleep(300) : settled.catch(() => undefined)])
+  }
+}
+
+/** A line that changes on a terminal; elsewhere one line for each phase. */
+function show(terminal: Terminal, { phase, progress }: Move, told: string): string {
+  if (!terminal.showsProgress) return told
+  if (terminal.err.isTerminal) drawProgressLine(`${phase} ${progress} %`)
+  else if (phase !== told) terminal.say(phase)
+  return phase
+}
+
+const list: Command['run'] = async () => {
+  const moves = await asOperator(({ databases }) => listMoves(databases.control, defaultMoves))
+  return {
+    document: { moves: moves.map(document) },
+    lines: moves.map(
+      ({ id, username, fromHost, toHost, phase, progress, error }) =>
+        `${id}  ${username} from ${fromHost} to ${toHost}: ${phase} ${progress} %${error ? ` (${error})` : ''}`,
+    ),
+  }
+}
+
+const document = (move: Move) => ({
+  id: move.id,
+  username: move.username,
+  from_host: move.fromHost,
+  to_host: move.toHost,
+  phase: move.phase,
+  progress: move.progress,
+  error: move.error,
+  created_at: move.createdAt.toISOString(),
+  stopped_at: move.stoppedAt?.toISOString() ?? null,
+  served_at: move.servedAt?.toISOString() ?? null,
+  ended_at: move.endedAt?.toISOString() ?? null,
+})
+
+export const moveRuns = { 'user move': moveUser, 'move list': list } as const

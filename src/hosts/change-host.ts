@@ -1,0 +1,25 @@
+import { operator, recordAudit } from '../audit/audit-store.ts'
+import { errors } from '../errors.ts'
+import { inTransaction } from '../postgres/transaction.ts'
+import { setAcceptsUsers } from './host-store.ts'
+import type { Installation } from './installation.ts'
+import { type ListedHost, listHosts } from './list-hosts.ts'
+
+/** Whether users are made on a host and move there. Those that are there stay. */
+export async function changeHost(
+  installation: Installation,
+  name: string,
+  acceptsUsers: boolean,
+): Promise<ListedHost> {
+  await inTransaction(installation.databases.control, async (tx) => {
+    if (!(await setAcceptsUsers(tx, name, acceptsUsers)))
+      throw errors.hostInvalid(`There is no host '${name}'`)
+    await recordAudit(tx, {
+      actor: operator,
+      action: 'host.changed',
+      subject: name,
+      details: { accepts_users: acceptsUsers },
+    })
+  })
+  return (await listHosts(installation)).find((host) => host.name === name)!
+}

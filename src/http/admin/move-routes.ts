@@ -1,0 +1,38 @@
+import type { FastifyInstance } from 'fastify'
+import { findMove, listMoves } from '../../accounts/moves/move-store.ts'
+import { errors } from '../../errors.ts'
+import { changeHost } from '../../hosts/change-host.ts'
+import type { Parameters } from '../middleware/parameters.ts'
+import type { Services } from '../services.ts'
+import { moveDocument } from './document.ts'
+import { hostChangeSchema, moveListSchema, moveSchema, newMoveSchema } from './move-schemas.ts'
+import { readHostChange, readMoveLimit, readNewMove } from './request.ts'
+
+/** Users that move to another host, and hosts that take none. */
+export function moveRoutes(app: FastifyInstance, { installation, moves }: Services): void {
+  const { control } = installation.databases
+  const checked = { attachValidation: true } as const
+  const creation = { ...checked, schema: newMoveSchema }
+  app.post<{ Params: { username: string } }>('/users/:username/move', creation, async (request, reply) => {
+    const move = await moves.request(request.params.username, readNewMove(request))
+    return reply.code(202).send(moveDocument(move))
+  })
+
+  // The schema only describes; the reader reports what is wrong.
+  const listing = { schema: moveListSchema, validatorCompiler: () => () => true }
+  app.get<{ Querystring: Parameters }>('/moves', listing, async ({ query }) => ({
+    moves: (await listMoves(control, readMoveLimit(query))).map(moveDocument),
+  }))
+
+  app.get<{ Params: { move: string } }>('/moves/:move', { schema: moveSchema }, async ({ params }) => {
+    const isId = /^[1-9]\d{0,8}$/.test(params.move)
+    const move = isId ? await findMove(control, Number(params.move)) : undefined
+    if (!move) throw errors.moveUnknown(params.move.slice(0, 100))
+    return moveDocument(move)
+  })
+
+  const change = { ...checked, schema: hostChangeSchema }
+  app.patch<{ Params: { host: string } }>('/hosts/:host', change, async (request) =>
+    changeHost(installation, request.params.host, readHostChange(request)),
+  )
+}

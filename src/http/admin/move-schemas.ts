@@ -1,0 +1,81 @@
+import { movePhases } from '../../contract/admin-names.ts'
+import { defaultMoves, maxRecords } from '../../contract/limits.ts'
+import { answered, knownExtras } from '../middleware/schemas.ts'
+import { hostDocumentSchema } from './installation-schemas.ts'
+
+/** The OpenAPI description of moves, and of the change of a host. */
+
+const text = { type: 'string' } as const
+const time = { type: 'string', format: 'date-time' } as const
+const laterTime = { type: ['string', 'null'], format: 'date-time' } as const
+
+const move = {
+  title: 'Move',
+  description: 'The move',
+  ...answered({
+    id: { type: 'integer', minimum: 1 },
+    username: text,
+    from_host: text,
+    to_host: text,
+    phase: {
+      enum: movePhases,
+      description: 'Before `cleaning` the user is on its old host, from then on on the new one',
+    },
+    progress: { type: 'integer', minimum: 0, maximum: 100, description: 'In percent' },
+    error: { type: ['string', 'null'], description: 'Why it failed. The user is where it was' },
+    created_at: time,
+    stopped_at: { ...laterTime, description: 'Since when requests of the user are refused' },
+    served_at: { ...laterTime, description: 'Since when the user is served again' },
+    ended_at: laterTime,
+  }),
+} as const
+
+export const newMoveSchema = {
+  tags: ['admin'],
+  summary: 'Move a user to another host',
+  description:
+    'Answers 202 at once; read the move to see how far it is. While it lasts, requests of the user are 503 `account-moving` with `Retry-After`, and its jobs wait. A move that fails leaves the user where it was.',
+  params: { type: 'object', properties: { username: text } },
+  body: {
+    type: 'object',
+    required: ['host'],
+    additionalProperties: false,
+    properties: { host: { ...text, description: 'The name of the host' }, ...knownExtras },
+    examples: [{ host: 'second' }],
+  },
+  response: { 202: move },
+} as const
+
+export const moveListSchema = {
+  tags: ['admin'],
+  summary: 'List moves, the newest first',
+  querystring: {
+    type: 'object',
+    properties: { limit: { type: 'integer', minimum: 1, maximum: maxRecords, default: defaultMoves } },
+  },
+  response: {
+    200: { description: 'The newest moves', ...answered({ moves: { type: 'array', items: move } }) },
+  },
+} as const
+
+export const moveSchema = {
+  tags: ['admin'],
+  summary: 'Read a move',
+  params: { type: 'object', properties: { move: { ...text, description: 'The id of the move' } } },
+  response: { 200: move },
+} as const
+
+export const hostChangeSchema = {
+  tags: ['admin'],
+  summary: 'Change whether a host takes new users',
+  description: 'Where `accepts_users` is false, no user or organization is made, and none moves there.',
+  params: { type: 'object', properties: { host: text } },
+  body: {
+    type: 'object',
+    required: ['accepts_users'],
+    additionalProperties: false,
+    properties: { accepts_users: { type: 'boolean' }, ...knownExtras },
+    examples: [{ accepts_users: false }],
+  },
+  response: { 200: { ...hostDocumentSchema, description: 'The host' } },
+} as const

@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { CartageError } from '../../../src/client/cartage-error.ts'
+import { createClient } from '../../../src/client/client.ts'
+import { admin, isError, newUser, startWithTwoHosts } from '../../support/postgres/two-hosts.ts'
+import { runSql } from '../../support/runner/namespace.ts'
+import { leftOn, untilEnded } from '../../support/service/moving.ts'
+import { eventually } from '../../support/service/setup.ts'
+
+test('a move that cannot be is refused, with the reason', async (t) => {
+  const { service } = await startWithTwoHosts(t)
+  const operator = admin(service)
+  t.after(() => operator.close())
+  await newUser(service, 'alice')
+  const refused = (username: string, host: string) =>
+    operator.users.move(username, host).then(
+      () => 'moved',
+      (error: CartageError) => `${error.status} ${error.code} ${error.message}`,
+    )
+  assert.match(await refused('nobody', 'second'), /^404 account-not-found/)
+  assert.match(await refused('alice', 'third'), /^422 host-invalid There is no host 'third'/)
+  assert.match(await refused('alice', 'local'), /^422 host-invalid .* is on the host 'local' already/)
+  await operator.hosts.change('second', { accepts_users: false })
+  assert.match(await refused('alice', 'second'), /^422 host-invalid .* takes no new users/)
+  await operator.hosts.change('second', { accepts_users: true })
+  await operator.users.suspend('alice', 'unpaid')
+  assert.match(await refused('alice', 'second'), /^422 account-invalid .* is suspended/)
+  await operator.users.resume('alice')
+  await operator.organizations.create({ name: 'acme', owner: { username: 'boss' } })
+  assert.match(await refused('boss', 'second'), /^422 account-invalid .* organization 'acme'/)
+  await assert.rejects(operator.moves.read(12345), isError(404))
+  assert.deepEqual(await operator.moves.list(), [])
+})
+
+test('a host that takes no users gets none, the first one too', async (t) => {
+  const { service } = await startWithTwoHosts(t)
+  const operator = admin(service)
+  t.after(() => operator.close())
+  assert.equal((await operator.hosts.change('local', { accepts_users: false })).accepts_users, false)
+  for (const username of ['alice', 'bob']) await operator.users.create({ username })
+  await operator.organizations.create({ name: 'acme', owner: { username: 'boss' } })
+  const counted = async () => (await operator.hosts.list()).map(({ name, databases }) => [name, databases])
+  assert.deepEqual(await counted(), [
+    ['local', 0],
+    ['second', 3],
+  ])
+  await operator.hosts.change('second', { accepts_users: false })
+  await assert.rejects(operator.users.create({ username: 'carol' }), /takes new users/)
+  await assert.rejects(operator.hosts.change('third', { accepts_users: false }), isError(422))
+})
+
+test('a user that moves is answered 503 with Retry-After, and changes by nobody else', async (t) => {
+  const { service, cluster, installation } = await startWithTwoHosts(t)
+  const operator = admin(service)
+  t.after(() => operator.close())
+  const { api_key: token } = await operator.users.create({ username: 'alice' })
+  const alice = createClient({ baseUrl: service.url, username: 'alice', token, retries: 0 })
+  await alice.sql('create table t as select generate_series(1, 10) as n')
+  const { id } = await operator.users.move('alice', 'second')
+  const second = await operator.users.move('alice', 'second').then(
+    () => 0,
+    (error: CartageError) => error.status,
+  )
+  assert.equal(second, 409)
+  const seen = new Set<string>()
+  await eventually(async () => {
+    const status = await fetch(`${service.url}/user/alice/api/v2/sql?q=select+1&api_key=${token}`)
+    const text = await status.text()
+    if (status.status === 503) {
+      seen.add(JSON.parse(text).code)
+      assert.ok(Number(status.headers.get('retry-after')) > 0)
+    }
+    assert.ok((await operator.moves.read(id)).ended_at)
+  }, 30_000)
+  assert.deepEqual([...seen], ['account-moving'])
+  assert.equal((await operator.moves.read(id)).phase, 'done')
+  assert.deepEqual(await leftOn(installation.keys.adminUrl, installation.config.namespace), [])
+  assert.ok((await leftOn(cluster.url, installation.config.namespace)).length > 0)
+})
+
+test('a move that fails leaves the user where it was, and says why', async (t) => {
+  const { service, cluster, installation } = await startWithTwoHosts(t)
+  const operator = admin(service)
+  t.after(() => operator.close())
+  const alice = await newUser(service, 'alice')
+  // A function that finds its table by the search path fails where names must be qualified.
+  await alice.sql(`
+    create table limits (most int); insert into limits values (100);
+    create function fits(n int) returns boolean language plpgsql as $$ begin return n <= (select most from limits); end $$;
+    create table t (n int check (fits(n))); insert into t values (1)`)
+  const move = await untilEnded(operator, (await operator.users.move('alice', 'second')).id)
+  assert.equal(move.phase, 'failed')
+  assert.match(move.error ?? '', /limits/)
+  assert.deepEqual((await alice.sql('select * from t')).rows, [{ n: 1 }])
+  await alice.sql('insert into t values (2)')
+  assert.deepEqual(await leftOn(cluster.url, installation.config.namespace), [])
+})
+
+test('a host that has something of the same name is refused, and keeps it', async (t) => {
+  const { service, cluster, installation } = await startWithTwoHosts(t)
+  const operator = admin(service)
+  t.after(() => operator.close())
+  const alice = await newUser(service, 'alice')
+  const name = `${installation.config.namespace}_u1`
+  await runSql({ connectionString: cluster.url }, `create database "${name}"`)
+  const move = await untilEnded(operator, (await operator.users.move('alice', 'second')).id)
+  assert.deepEqual([move.phase, move.stopped_at], ['failed', null])
+  assert.match(move.error ?? '', /has a role or database/)
+  assert.deepEqual(await leftOn(cluster.url, installation.config.namespace), [name])
+  assert.deepEqual((await alice.sql('select 1 as n')).rows, [{ n: 1 }])
+})
