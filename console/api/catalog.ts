@@ -8,16 +8,26 @@ export type CatalogTable = Readonly<{
   schema: string
   name: string
   kind: 'table' | 'view' | 'materialized view' | 'foreign table'
+  /** An estimate of PostgreSQL; negative if it has none yet. */
+  rows: number
   columns: readonly CatalogColumn[]
 }>
 export type CatalogColumn = Readonly<{ name: string; type: string }>
 export type CatalogFunction = Readonly<{ name: string; arguments: string; result: string }>
-export type Catalog = Readonly<{ searchPath: readonly string[]; tables: readonly CatalogTable[] }>
+/** A function of the account itself: not of PostgreSQL, nor of an extension. */
+export type AccountFunction = CatalogFunction & Readonly<{ schema: string; comment: string | null }>
+export type Catalog = Readonly<{
+  searchPath: readonly string[]
+  tables: readonly CatalogTable[]
+  functions: readonly AccountFunction[]
+}>
 
-export const unreadCatalog: Catalog = { searchPath: ['public'], tables: [] }
+export const unreadCatalog: Catalog = { searchPath: ['public'], tables: [], functions: [] }
 
-/** The tables and columns, for completion and the palette. Refreshed whenever they may have changed. */
+/** The tables, columns and functions, for the schema, completion and the palette. Refreshed whenever they may have changed. */
 export const catalog = signal(unreadCatalog)
+/** Why the last read failed. */
+export const catalogError = signal<unknown>(undefined)
 
 let reading: Promise<void> | undefined
 
@@ -25,10 +35,14 @@ export function refreshCatalog(): Promise<void> {
   const mine = readCatalog().then(
     (read) => {
       // Only the latest request counts, in whatever order the answers arrive.
-      if (reading === mine && hasChanged(read)) catalog.value = read
+      if (reading !== mine) return
+      catalogError.value = undefined
+      if (hasChanged(read)) catalog.value = read
     },
-    // Completion then offers less; the page shows the error itself.
-    () => undefined,
+    // Completion then offers less; the schema shows the error.
+    (error: unknown) => {
+      if (reading === mine) catalogError.value = error
+    },
   )
   reading = mine
   return mine
@@ -63,7 +77,11 @@ effect(() => {
 
 async function readCatalog(): Promise<Catalog> {
   const [row] = await readRows<Catalog>(catalogSql)
-  return { searchPath: row?.searchPath ?? [], tables: row?.tables ?? [] }
+  return {
+    searchPath: row?.searchPath ?? [],
+    tables: row?.tables ?? [],
+    functions: row?.functions ?? [],
+  }
 }
 
 let functions: Promise<readonly CatalogFunction[]> | undefined
@@ -77,19 +95,30 @@ export function readFunctions(): Promise<readonly CatalogFunction[]> {
   return functions
 }
 
+/** The schemas in which the account has something. `n` is pg_namespace. */
+const isOfAccount = `not pg_catalog.starts_with(n.nspname::pg_catalog.text, 'pg_')
+      and n.nspname not in ('information_schema', 'cartodb', 'cartage', 'postgis', 'topology')
+      and pg_catalog.has_schema_privilege(n.oid, 'usage')`
+
 const catalogSql = `
-select current_schemas(false)::text[] as "searchPath",
-  (select json_agg(t order by t.schema, t.name) from (
-    select n.nspname as schema, c.relname as name,
+select pg_catalog.current_schemas(false)::pg_catalog.text[] as "searchPath",
+  (select pg_catalog.json_agg(t order by t.schema, t.name) from (
+    select n.nspname as schema, c.relname as name, c.reltuples::pg_catalog.float8 as rows,
       case c.relkind when 'v' then 'view' when 'm' then 'materialized view' when 'f' then 'foreign table' else 'table' end as kind,
-      (select coalesce(json_agg(json_build_object('name', a.attname, 'type', pg_catalog.format_type(a.atttypid, a.atttypmod))
-         order by a.attnum), '[]') from pg_catalog.pg_attribute a
+      (select coalesce(pg_catalog.json_agg(pg_catalog.json_build_object('name', a.attname,
+         'type', pg_catalog.format_type(a.atttypid, a.atttypmod)) order by a.attnum), '[]') from pg_catalog.pg_attribute a
        where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped) as columns
     from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
-    where c.relkind in ('r', 'p', 'v', 'm', 'f')
-      and n.nspname !~ '^pg_' and n.nspname not in ('information_schema', 'cartodb', 'cartage', 'postgis', 'topology')
-      and pg_catalog.has_schema_privilege(n.oid, 'usage')
-  ) t) as tables`
+    where c.relkind in ('r', 'p', 'v', 'm', 'f') and ${isOfAccount}
+  ) t) as tables,
+  (select pg_catalog.json_agg(f order by f.schema, f.name, f.arguments) from (
+    select n.nspname as schema, p.proname as name, pg_catalog.pg_get_function_arguments(p.oid) as arguments,
+      coalesce(pg_catalog.pg_get_function_result(p.oid), '') as result, pg_catalog.obj_description(p.oid, 'pg_proc') as comment
+    from pg_catalog.pg_proc p join pg_catalog.pg_namespace n on n.oid = p.pronamespace
+    where ${isOfAccount}
+      and not exists (select from pg_catalog.pg_depend d
+        where d.classid = 'pg_catalog.pg_proc'::pg_catalog.regclass and d.objid = p.oid and d.deptype = 'e')
+  ) f) as functions`
 
 const functionsSql = `
 select p.proname as name, min(pg_catalog.pg_get_function_identity_arguments(p.oid)) as arguments,

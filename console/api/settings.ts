@@ -7,6 +7,8 @@ export type Settings = Readonly<{
   lastPage?: string
   /** The height of the editor on the SQL page, in percent. */
   editorShare?: number
+  /** Whether the schema is shown beside the editor. */
+  isSchemaShown?: boolean
   /** Widths of result columns, by column name. */
   columnWidths?: Readonly<Record<string, number>>
 }>

@@ -14,6 +14,7 @@ import { isOneTransaction, isRunAsOne, wholeOf } from './one-transaction.ts'
 import { currentRunAs, missingKey } from './run-as.ts'
 import { type RunAs, runStatements, stopRunning } from './runs.ts'
 import { savedDialog } from './saved/saved-queries.ts'
+import { findInSchema } from './schema/sidebar.tsx'
 import { showPlan } from './show-plan.ts'
 
 export type EditorRef = Readonly<{ current: EditorHandle | undefined }>
@@ -113,6 +114,7 @@ export function useSqlShortcuts(commands: SqlCommands, isOpen: boolean): void {
     { name: 'Run all statements', keys: 'Ctrl+Shift+Enter', run: commands.runAll },
     { name: 'Stop the running statement', keys: 'Ctrl+.', run: stopRunning },
     { name: 'New draft', keys: 'Alt+n', run: () => void (isOpen && addDraft('')) },
+    { name: 'Find in the schema', keys: 'Alt+s', run: findInSchema },
     { name: 'Explain the statement', keys: 'Ctrl+Shift+e', run: commands.explain },
     { name: 'Explain analyze the statement', run: commands.explainAnalyze },
     { name: 'Save the statement as a query', keys: 'Ctrl+s', run: commands.saveQuery },

@@ -18,6 +18,8 @@ export type EditorHandle = Readonly<{
   /** Marks the word at a position as an error. */
   mark: (position: number, message: string) => void
   clearMarks: () => void
+  /** Replaces the selection. The cursor goes `back` characters before the end. */
+  insert: (text: string, back?: number) => void
   focus: () => void
 }>
 
@@ -89,6 +91,18 @@ function handleOf(view: EditorView): EditorHandle {
       const to = word && word.to > from ? word.to : Math.min(from + 1, view.state.doc.length)
       view.dispatch(setDiagnostics(view.state, [{ from, to, severity: 'error', message }]), {
         effects: EditorView.scrollIntoView(from, { y: 'center' }),
+      })
+    },
+    insert: (text, back = 0) => {
+      const { from, to } = view.state.selection.main
+      // A name that touches the word before it would become a part of it.
+      const isTouching = /[\p{L}\p{N}_$"]/u.test(view.state.sliceDoc(Math.max(0, from - 1), from))
+      const insert = isTouching ? ` ${text}` : text
+      view.dispatch({
+        changes: { from, to, insert },
+        selection: { anchor: from + insert.length - back },
+        scrollIntoView: true,
+        userEvent: 'input',
       })
     },
     clearMarks: () => view.dispatch(setDiagnostics(view.state, [])),

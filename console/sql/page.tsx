@@ -21,6 +21,7 @@ import { type Run, runStatements, runs } from './runs.ts'
 import { OpenDialog } from './saved/open-dialog.tsx'
 import { SaveDialog } from './saved/save-dialog.tsx'
 import { savedDialog } from './saved/saved-queries.ts'
+import { isSchemaShown, SchemaSidebar } from './schema/sidebar.tsx'
 import css from './sql.css' with { type: 'text' }
 import { Toolbar } from './toolbar.tsx'
 import { WhileRunning } from './while-running.tsx'
@@ -52,6 +53,12 @@ export default function SqlPage() {
     <div class="sql" style={{ '--editor': `${editorShare()}fr`, '--rest': `${100 - editorShare()}fr` }}>
       <h1 class="hidden-text">SQL</h1>
       <Toolbar runCurrent={commands.runCurrent} runAll={commands.runAll} more={moreItems(commands)} />
+      {isSchemaShown() && (
+        <SchemaSidebar
+          insert={(text, back) => editor.current?.insert(text, back)}
+          focusEditor={() => editor.current?.focus()}
+        />
+      )}
       <Editor
         ready={(handle) => {
           editor.current = handle

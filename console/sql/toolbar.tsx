@@ -2,12 +2,22 @@ import { Menu, type MenuItem } from '../parts/controls/menu.tsx'
 import { addDraft, chooseDraft, closeDraft, currentId, drafts } from './drafts.ts'
 import { chosenKey, currentRunAs, missingKey, otherKeys, ownKey } from './run-as.ts'
 import { isRunning, stopRunning } from './runs.ts'
+import { isSchemaShown, showSchema } from './schema/sidebar.tsx'
 
 type ToolbarProps = Readonly<{ runCurrent: () => void; runAll: () => void; more: readonly MenuItem[] }>
 
 export function Toolbar({ runCurrent, runAll, more }: ToolbarProps) {
   return (
     <div class="sql-bar">
+      <button
+        type="button"
+        class="quiet"
+        aria-pressed={isSchemaShown()}
+        title="Tables, columns and functions (Alt+S)"
+        onClick={() => showSchema(!isSchemaShown())}
+      >
+        Schema
+      </button>
       <DraftTabs />
       <span class="grow" />
       <RunAsMenu />

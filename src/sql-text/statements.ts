@@ -83,10 +83,18 @@ export function controlsTransaction(text: string): boolean {
   return isControl && second !== 'PREPARED'
 }
 
-/** Whether tables or columns may be others afterwards. */
-export const changesCatalog = (text: string) =>
-  /^(CREATE|ALTER|DROP|SELECT|DO|CALL)$/.test(wordsOf(text)[0] ?? '') &&
-  /\b(create|alter|drop|cartodbfytable)\b/i.test(text)
+/** Whether the catalogs may say something else afterwards: tables, columns, functions, rights, estimates, comments. */
+export const changesCatalog = (text: string) => splitStatements(text).some((one) => isCatalogChange(one.text))
+
+function isCatalogChange(text: string): boolean {
+  const words = wordsOf(text)
+  const [first = ''] = words
+  // COMMIT shows to others what its transaction has created.
+  if (/^(CREATE|ALTER|DROP|COMMENT|GRANT|REVOKE|ANALYZE|VACUUM|REFRESH|IMPORT|COMMIT|END)$/.test(first))
+    return true
+  if (!/^(SELECT|WITH|DO|CALL)$/.test(first)) return false
+  return words.includes('INTO') || /\b(create|alter|drop|cartodbfytable)\b/i.test(text)
+}
 
 /** `CREATE FUNCTION … BEGIN ATOMIC …; … END`: semicolons that end nothing. CASE has an END too. */
 class BodyDepth {

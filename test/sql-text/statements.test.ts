@@ -3,7 +3,7 @@ import { before, test } from 'node:test'
 import fc from 'fast-check'
 import { loadGrammar } from '../../src/sql/grammar.ts'
 import { parseStatements } from '../../src/sql/statements.ts'
-import { splitStatements } from '../../src/sql-text/statements.ts'
+import { changesCatalog, splitStatements } from '../../src/sql-text/statements.ts'
 import { setup, type TestUser } from '../support/service/setup.ts'
 
 const texts = [
@@ -25,6 +25,28 @@ const texts = [
 test('a text is split into statements as by PostgreSQL', async (t) => {
   const { user } = await setup(t)
   for (const text of texts) assert.deepEqual(split(text), await splitByDatabase(user, text), text)
+})
+
+test('a text that may change the catalogs is known as one, wherever it does so', () => {
+  for (const text of [
+    'create table a (n int)',
+    'begin; alter table a add b int; commit',
+    'commit',
+    'select 1 as n into a',
+    "do $$ begin execute 'drop table a'; end $$",
+    "select CDB_CartodbfyTable('a')",
+    'analyze a',
+    "comment on table a is 'b'",
+    'grant select on a to public',
+  ])
+    assert.ok(changesCatalog(text), text)
+  for (const text of [
+    'select 1',
+    'insert into a values (1)',
+    'with a as (select 1) select * from a',
+    'explain analyze select 1',
+  ])
+    assert.ok(!changesCatalog(text), text)
 })
 
 test('any text of quotes, comments and semicolons is split as by PostgreSQL, and nothing is lost', async (t) => {
