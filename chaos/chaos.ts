@@ -11,7 +11,7 @@ import { Revocations } from './revocations.ts'
 import { Schedules } from './schedules.ts'
 import { setStage } from './stage.ts'
 import { Uploads } from './uploads.ts'
-import { type Findings, verify } from './verify.ts'
+import { type Clients, type Findings, verify } from './verify.ts'
 import { Writes } from './writes.ts'
 
 export type ChaosOptions = EngineOptions &
@@ -74,12 +74,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
       () => aftermath.settle(),
       () => aftermath.describe(),
     )
-    await phases.run('stop the schedules', 60_000, () => schedules.stop())
-    await phases.run('let the last jobs end', patienceMs + 60_000, () => load.finish(patienceMs))
-    await phases.run('let the last imports end', patienceMs + 60_000, () => imports.finish(patienceMs))
-    await phases.run('let the last uploads end', patienceMs + 60_000, () => uploads.finish(patienceMs))
-    await phases.run('revoke the last tokens', 120_000, () => revocations.finish())
-    await phases.run('end the last copies', 120_000, () => writes.finish())
+    await finish(phases, { load, imports, uploads, revocations, writes, schedules })
     await phases.run('see the last takeovers', 60_000, () => recovery.settle())
     await phases.run('be told of the last jobs', toldMs + 30_000, () => stage.told.settle(stage, toldMs))
     // Whoever does not answer any more has been noticed by now, and what is asked below must be answered.
@@ -113,6 +108,19 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
       await stage.close()
     })
   }
+}
+
+/** Everything that was begun comes to its end. */
+async function finish(
+  phases: Phases,
+  { load, imports, uploads, revocations, writes, schedules }: Clients,
+): Promise<void> {
+  await phases.run('stop the schedules', 60_000, () => schedules.stop())
+  await phases.run('let the last jobs end', patienceMs + 60_000, () => load.finish(patienceMs))
+  await phases.run('let the last imports end', patienceMs + 60_000, () => imports.finish(patienceMs))
+  await phases.run('let the last uploads end', patienceMs + 60_000, () => uploads.finish(patienceMs))
+  await phases.run('revoke the last tokens', 120_000, () => revocations.finish())
+  await phases.run('end the last copies', 120_000, () => writes.finish())
 }
 
 const keyClients = 3

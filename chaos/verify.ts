@@ -10,7 +10,7 @@ import type { Stage } from './stage.ts'
 import type { Uploads } from './uploads.ts'
 import type { Writes } from './writes.ts'
 
-type Clients = Readonly<{
+export type Clients = Readonly<{
   load: Load
   imports: Imports
   uploads: Uploads
@@ -52,12 +52,7 @@ export async function verify(
   const ledgers = await insist(() => readLedgers(stage))
   const timesApplied = new Map<string, number>()
   for (const entry of ledgers.flat()) timesApplied.set(entry, (timesApplied.get(entry) ?? 0) + 1)
-  const evidence: Evidence = {
-    timesApplied: (entry) => timesApplied.get(entry) ?? 0,
-    timesSent: (entry) => stage.sent.times(entry),
-    isLostByReplication: await lossesByReplication(stage),
-    wasGentle,
-  }
+  const evidence = await evidenceOf(stage, timesApplied, wasGentle)
   const { totals, byStatus, problems } = await judgeJobs(load, evidence, tell)
   tell('the imports are judged')
   const lostTails = stage.hosts?.second.lostTails ?? []
@@ -105,6 +100,19 @@ export async function verify(
       ...troublesOf(stage).map((words) => `a fail-over did not succeed: ${words}`),
       ...crashes(stage),
     ],
+  }
+}
+
+async function evidenceOf(
+  stage: Stage,
+  timesApplied: ReadonlyMap<string, number>,
+  wasGentle: boolean,
+): Promise<Evidence> {
+  return {
+    timesApplied: (entry) => timesApplied.get(entry) ?? 0,
+    timesSent: (entry) => stage.sent.times(entry),
+    isLostByReplication: await lossesByReplication(stage),
+    wasGentle,
   }
 }
 
