@@ -190,7 +190,7 @@ test('what other processes run is shown and stopped, a stopped process is counte
 })
 
 test('the command line shows and stops the same', async (t) => {
-  const { user, shown, bundle } = await house(t)
+  const { user, shown, bundle } = await house(t, { config: { queryTimeoutMs: 300_000 } })
   const env = installation(bundle)
   const answer = ask(user, 'select pg_sleep(600),\n  1 as one')
   const { id } = await shown(({ text }) => text?.includes('as one') ?? false)
