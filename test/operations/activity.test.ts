@@ -21,7 +21,7 @@ test('a query is shown with its key and text, and its caller gets 409 when the o
   const { token } = await keysClient(user).make('reader')
   const sql = 'select pg_sleep(600)'
   const answer = ask(user, sql, { api_key: token })
-  const statement = await shown(({ text }) => text === sql)
+  const statement = await shown(({ text, waits_for }) => text === sql && waits_for === 'server')
   const { id, since, wait_event, ...rest } = statement
   assert.deepEqual(rest, {
     username: user.username,
@@ -88,9 +88,9 @@ test('a statement that waits for a connection is shown as waiting, and never run
   const { user, operator, shown } = await house(t, { config: { connectionsPerRole: 1 } })
   await user.sql('create table places (n int)')
   const first = ask(user, 'select 1, pg_sleep(600)')
-  const one = await shown(({ text }) => text?.includes('select 1') ?? false)
+  const one = await shown(({ waits_for }) => waits_for === 'server')
   const second = ask(user, 'insert into places values (1)')
-  const two = await shown(({ waits_for }) => waits_for === 'connection')
+  const two = await shown(({ id, waits_for }) => id !== one.id && waits_for === 'connection')
   await operator.stopActivity(two.id)
   assert.equal((await second).body.code, 'statement-cancelled')
   await operator.stopActivity(one.id)
@@ -190,7 +190,7 @@ test('what other processes run is shown and stopped, a stopped process is counte
 })
 
 test('the command line shows and stops the same', async (t) => {
-  const { user, shown, bundle } = await house(t)
+  const { user, shown, bundle } = await house(t, { config: { queryTimeoutMs: 300_000 } })
   const env = installation(bundle)
   const answer = ask(user, 'select pg_sleep(600),\n  1 as one')
   const { id } = await shown(({ text }) => text?.includes('as one') ?? false)

@@ -144,7 +144,7 @@ test('the master key reads the use of its account, as JSON or CSV; other keys do
   }
   const { token } = await keysClient(user).make('other')
   assert.equal((await fetch(url, { headers: basic(user.username, token) })).status, 403)
-  assert.equal((await fetch(url)).status, 401)
+  assert.equal((await fetch(url)).status, 403)
 })
 
 test('parameters of the use that are no such thing are 400 with a sentence', async (t) => {
