@@ -10,18 +10,20 @@ import { inTransaction, onConnection } from '../postgres/transaction.ts'
 import { holdingLocks, lockUser, patiently } from './account-lock.ts'
 import { isOnItsWay } from './moves/move-store.ts'
 import { dropRoles, evictFromDatabase } from './tenant-roles.ts'
-import { deleteUserRow, findAnyUser, setUserState, userState } from './user-store.ts'
+import { deleteUserRow, findAnyUser, setUserState } from './user-store.ts'
 
 /** Ends the user's sessions, jobs and keys, and removes roles, schema or database. After a crash, repair continues it. */
 export async function deleteUser(installation: Installation, username: string): Promise<void> {
   const { control } = installation.databases
   const found = await findAnyUser(control, username)
   if (!found) throw errors.accountNotFound('User', username)
-  const { account } = found
-  if (account.orgRole === 'owner') throw errors.ownerCannotLeave(username, account.organization!.name)
+  const { userId, orgRole, organization } = found.account
+  if (orgRole === 'owner') throw errors.ownerCannotLeave(username, organization!.name)
   await holdingLocks(control, async (client) => {
-    if (!(await patiently(() => lockUser(client, account.userId)))) throw errors.accountBusy(username)
-    if (!(await userState(client, account.userId))) throw errors.accountNotFound('User', username)
+    if (!(await patiently(() => lockUser(client, userId)))) throw errors.accountBusy(username)
+    // Read again: a move may have ended meanwhile, and the user is on another host.
+    const account = (await findAnyUser(client, username))?.account
+    if (account?.userId !== userId) throw errors.accountNotFound('User', username)
     if (await isOnItsWay(client, account.userId)) throw errors.accountBusy(username)
     await onConnection(client, async (tx) => {
       await setUserState(tx, account.userId, 'deleting')

@@ -193,9 +193,15 @@ export async function evictFromDatabase(databases: Databases, place: TenantPlace
 }
 
 /** Ends sessions of other accounts that hold the roles: any tenant can name them in an uncommitted GRANT. */
-export async function dropRoles(databases: Databases, hostId: number, masterRole: string): Promise<void> {
+export async function dropRoles(
+  databases: Databases,
+  hostId: number,
+  masterRole: string,
+  confirm: () => Promise<void> = async () => undefined,
+): Promise<void> {
   await databases.admin.use(adminTarget(databases.hosts, hostId), async (session) => {
     await holdName(session, masterRole)
+    await confirm()
     const roles = await lockOut(session, masterRole)
     if (roles.length === 0) return
     await dropOwnedElsewhere(databases, session, roles)

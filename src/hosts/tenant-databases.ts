@@ -45,11 +45,17 @@ export async function createTenantDatabase(
   await noteMigrated(installation, hostId, name)
 }
 
-export async function dropDatabase(databases: Databases, hostId: number, name: string): Promise<void> {
+export async function dropDatabase(
+  databases: Databases,
+  hostId: number,
+  name: string,
+  confirm: () => Promise<void> = async () => undefined,
+): Promise<void> {
   const pools = [databases.admin, ...tenantPools(databases)]
   await Promise.all(pools.map((each) => each.closeDatabase(hostId, name)))
   await databases.admin.use(adminTarget(databases.hosts, hostId), async (session) => {
     await holdName(session, name)
+    await confirm()
     await endingSilentCopies(databases, session, () =>
       session.query(`drop database if exists ${quoteIdentifier(name)} with (force)`),
     )

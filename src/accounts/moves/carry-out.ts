@@ -4,6 +4,7 @@ import { userByName } from '../../auth/account-store.ts'
 import { announceChange, awaitCaches } from '../../auth/change-feed.ts'
 import { AppError, errors } from '../../errors.ts'
 import type { Installation } from '../../hosts/installation.ts'
+import { newestOf } from '../../hosts/tenant-databases.ts'
 import { allowLongStatements } from '../../postgres/control/control-pool.ts'
 import { onConnection } from '../../postgres/transaction.ts'
 import { lockUser } from '../account-lock.ts'
@@ -29,13 +30,21 @@ export async function carryOut(installation: Installation, id: number, stopped: 
   try {
     const move = await findMove(client, id)
     if (!move || hasEnded(move) || !(await lockUser(client, move.userId))) return
-    await settle(installation, client, id, AbortSignal.any([stopped, lost.signal]))
+    await settle(
+      installation,
+      client,
+      id,
+      AbortSignal.any([stopped, lost.signal, AbortSignal.timeout(longestMoveMs)]),
+    )
   } finally {
     client.off('end', onLost).off('error', onLost)
     // The lock goes with the connection.
     client.release(true)
   }
 }
+
+/** Code of the tenant runs while its rows are copied, and may never end. */
+const longestMoveMs = 12 * 3_600_000
 
 /** Under the lock: the row may have changed before we had it. */
 async function settle(
@@ -58,8 +67,12 @@ async function settle(
 
 function explain({ log }: Installation, error: unknown): string {
   if (!(error instanceof AppError)) log.error({ err: error }, 'the move of a user failed')
-  return error instanceof Error ? error.message : String(error)
+  const text = error instanceof Error ? error.message : String(error)
+  return text.slice(0, longestReason)
 }
+
+/** Code of the tenant may have written it. */
+const longestReason = 2_000
 
 async function perform(
   installation: Installation,
@@ -105,7 +118,7 @@ async function switchOver(
 ): Promise<void> {
   await onConnection(client, async (tx) => {
     await allowLongStatements(tx)
-    await require(switchHost(tx, move))
+    await require(switchHost(tx, move, newestOf(installation.tenantMigrations)))
     await markArrived(tx, move)
     await holdJobs(tx, account.userId, false)
     await announceChange(tx)

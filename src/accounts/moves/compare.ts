@@ -45,7 +45,7 @@ export async function picture(
     note('object', await readOwned(session, roles))
     note('privilege', await readPrivileges(session, roles))
     for (const [what, text] of Object.entries(definitions))
-      note(what, (await session.query<Definition>(text, [roles])).rows)
+      note(what, (await session.query<Definition>(shortened(text), [roles])).rows)
     seen.set('record of the service', JSON.stringify(await readRecords(session, username)))
   })
   const reader: SessionTarget = { hostId, database, role: moverOf(masterRole), searchPath: 'pg_catalog' }
@@ -57,6 +57,10 @@ export async function picture(
   })
   return seen
 }
+
+/** A definition may be large, and all of them are kept. */
+const shortened = (text: string) =>
+  `select name, case when pg_catalog.length(value) > 200 then pg_catalog.md5(value) else value end as value from (${text}) d`
 
 type Definition = Readonly<{ name: string; value: string }>
 

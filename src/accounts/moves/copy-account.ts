@@ -53,7 +53,7 @@ type Pictures = Readonly<{ before: Promise<Picture>; after: () => Promise<Pictur
 
 /** Copies all of the account to the other host, and says how to compare the two. */
 export async function copyAccount(installation: Installation, copy: Copy): Promise<Pictures> {
-  const { account, move, roles, noteProgress } = copy
+  const { account, move, roles, noteProgress, signal } = copy
   const { databases, secrets } = installation
   const on = <T>(hostId: number, work: (session: Session) => Promise<T>) =>
     databases.admin.use(adminTarget(databases.hosts, hostId, account.database), work)
@@ -69,7 +69,17 @@ export async function copyAccount(installation: Installation, copy: Copy): Promi
   const before = picture(installation, account, move.fromHostId, roles)
   // It is awaited later; until then a failure is no unhandled one.
   before.catch(() => undefined)
-  const filled = await copyData(installation, { ...copy, onBytes: progressOf(bytes, noteProgress) })
+  const filled = await whileItFits(
+    (tooLarge) =>
+      copyData(installation, {
+        ...copy,
+        signal: AbortSignal.any([signal, tooLarge]),
+        onBytes: progressOf(bytes, noteProgress),
+      }),
+    () => on(move.toHostId, sizeOf),
+    2 * bytes + roomBytes,
+  )
+  signal.throwIfAborted()
   await noteProgress(80)
   await on(move.toHostId, async (session) => {
     await giveToOwners(session, owned, account.masterRole)
@@ -78,10 +88,33 @@ export async function copyAccount(installation: Installation, copy: Copy): Promi
     if (different[0])
       throw errors.moveFailed(`A privilege could not be copied: ${JSON.stringify(different[0])}`)
   })
-  await fillViews(installation, account, move, filled)
+  signal.throwIfAborted()
   await on(move.toHostId, (session) => writeQuota(session, account.username, records))
+  await fillViews(installation, account, move, filled)
   return { before, after: () => picture(installation, account, move.toHostId, roles) }
 }
+
+/** Without a quota code of the tenant that runs meanwhile could fill the disk of the other host. */
+async function whileItFits<T>(
+  work: (tooLarge: AbortSignal) => Promise<T>,
+  size: () => Promise<number>,
+  mostBytes: number,
+): Promise<T> {
+  const tooLarge = new AbortController()
+  const look = async () => {
+    if ((await size()) > mostBytes)
+      tooLarge.abort(errors.moveFailed('The copy is twice as large as the account'))
+  }
+  const timer = setInterval(() => void look().catch(() => undefined), 2_000)
+  try {
+    return await work(tooLarge.signal)
+  } finally {
+    clearInterval(timer)
+  }
+}
+
+/** An empty database has some of it. */
+const roomBytes = 1024 ** 3
 
 async function sizeOf(session: Session): Promise<number> {
   const { rows } = await session.query<{ bytes: string }>(

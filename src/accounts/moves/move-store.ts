@@ -77,8 +77,8 @@ export async function markArrived(tx: ClientBase, { id, userId }: Move): Promise
   await tx.query(
     `update cartage.users set is_moving = false, suspended_at = null, suspended_reason = null, updated_at = now(),
        resumed_at = clock_timestamp()
-     where id = $1 and is_moving`,
-    [userId],
+     where id = $1 and is_moving and exists (select from cartage.moves where id = $2 and ended_at is null)`,
+    [userId, id],
   )
   await tx.query(
     'update cartage.moves set served_at = clock_timestamp() where id = $1 and stopped_at is not null',
@@ -86,17 +86,21 @@ export async function markArrived(tx: ClientBase, { id, userId }: Move): Promise
   )
 }
 
-/** From now on the other host is the one of the user. All of its jobs go there too. */
+/**
+ * From now on the other host is the one of the user. All of its jobs go there too. False: the move was given up, or a newer
+ * version of the service has migrated the old database meanwhile.
+ */
 export async function switchHost(
   tx: ClientBase,
   { id, userId, fromHostId, toHostId }: Move,
+  newestMigration: string | undefined,
 ): Promise<boolean> {
   const switched = await tx.query(
     `update cartage.databases d set host_id = $3
      from cartage.users u, cartage.moves m
      where u.id = $1 and u.is_moving and u.organization_id is null and d.id = u.database_id and d.host_id = $2
-       and m.id = $4 and m.phase = 'checking'`,
-    [userId, fromHostId, toHostId, id],
+       and m.id = $4 and m.phase = 'checking' and d.migrated_to is not distinct from $5`,
+    [userId, fromHostId, toHostId, id, newestMigration],
   )
   await tx.query('update cartage.job_queues set host_id = $2 where user_id = $1', [userId, toHostId])
   await tx.query('update cartage.jobs set host_id = $2 where user_id = $1', [userId, toHostId])

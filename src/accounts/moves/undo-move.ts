@@ -7,7 +7,7 @@ import { masterRoleName } from '../../postgres/tenant-names.ts'
 import { inTransaction } from '../../postgres/transaction.ts'
 import { holdJobs } from '../suspension/suspension-store.ts'
 import { dropRoles, openLogins } from '../tenant-roles.ts'
-import type { Move } from './move.ts'
+import { hasEnded, type Move } from './move.ts'
 import { endMove, findMove, giveUp, hostOfUser, markArrived } from './move-store.ts'
 import { dropMover } from './mover.ts'
 
@@ -32,8 +32,8 @@ export async function undoMove(installation: Installation, move: Move, reason: s
     await announceChange(tx)
   })
   await awaitCaches(control, log)
-  await dropMover(databases, move.fromHostId, masterRole)
   await leavingForLater(installation, async () => {
+    await dropMover(databases, move.fromHostId, masterRole)
     await dropPlace(installation, move, move.toHostId)
     await endMove(control, move.id, 'failed')
   })
@@ -44,8 +44,8 @@ export async function undoMove(installation: Installation, move: Move, reason: s
 export async function finishMove(installation: Installation, move: Move): Promise<void> {
   const { databases } = installation
   await leavingForLater(installation, async () => {
-    await dropMover(databases, move.toHostId, masterRoleOf(installation, move))
     await dropPlace(installation, move, move.fromHostId)
+    await dropMover(databases, move.toHostId, masterRoleOf(installation, move))
     await endMove(databases.control, move.id, 'done')
   })
 }
@@ -53,11 +53,15 @@ export async function finishMove(installation: Installation, move: Move): Promis
 /** Database and roles of the user on a host where the user is not. */
 async function dropPlace({ databases, namespace }: Installation, move: Move, hostId: number): Promise<void> {
   const masterRole = masterRoleName(namespace, move.userId)
-  if ((await hostOfUser(databases.control, move.userId)) === hostId)
-    throw new Error(`the user ${move.userId} is on this host`)
-  await dropDatabase(databases, hostId, masterRole)
+  // Asked while the name is held, without which no other move can make it anew: this process may have stood still since.
+  const confirm = async () => {
+    const now = await findMove(databases.control, move.id)
+    if (!now || hasEnded(now) || (await hostOfUser(databases.control, move.userId)) === hostId)
+      throw new Error(`the user ${move.userId} is on this host, or its move has ended`)
+  }
+  await dropDatabase(databases, hostId, masterRole, confirm)
   await dropMover(databases, hostId, masterRole)
-  await dropRoles(databases, hostId, masterRole)
+  await dropRoles(databases, hostId, masterRole, confirm)
 }
 
 const masterRoleOf = ({ namespace }: Installation, { userId }: Move) => masterRoleName(namespace, userId)

@@ -37,6 +37,8 @@ export async function pipePrograms(
   // Its error is that of the program which has closed its end.
   const flow = pipeline(writer.stdout!, counter, reader.stdin!).catch(() => undefined)
   const [read, written] = await Promise.allSettled([ended(reader, to), ended(writer, from), flow])
+  // The one that failed first: the other has lost its end of the pipe.
+  if (written.status === 'rejected' && !/broken pipe/i.test(String(written.reason))) throw written.reason
   if (read.status === 'rejected') throw read.reason
   if (written.status === 'rejected') throw written.reason
 }
