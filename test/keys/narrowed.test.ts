@@ -4,6 +4,7 @@ import pg from 'pg'
 import { settleTemporaryTables } from '../../src/keys/temporary-tables.ts'
 import { createLog } from '../../src/log/log.ts'
 import { startService } from '../../src/service/service.ts'
+import { jobSession } from '../support/jobs/job-session.ts'
 import { grantsOf, keyRolesOf, keysClient, refusal, send } from '../support/keys/keys-client.ts'
 import { basic, eventually, type Setup, setup, type TestUser } from '../support/service/setup.ts'
 
@@ -141,6 +142,26 @@ test('a key that is narrowed loses its temporary tables, although the change aft
   )
   await operator.query('rollback')
   await eventually(async () => assert.equal(await mayUseTemporaryTables(context, user, role!), false))
+})
+
+test('a member who locks what the key of another has does not keep it from being narrowed', async (t) => {
+  const context = await setup(t)
+  const { name: organization, owner } = await context.createOrganization()
+  const member = await context.createUser({ organization })
+  await owner.sql('create table t (n int)')
+  const tables = [{ schema: owner.username, name: 't', permissions: ['select', 'insert'] }]
+  const grants = (wanted: unknown) => [
+    { type: 'apis', apis: ['sql'] },
+    { type: 'database', tables: wanted },
+  ]
+  await keysClient(owner).make('k', grants(tables))
+  const [role] = await keyRolesOf(context, owner)
+  await member.sql(`alter default privileges grant select on tables to "${role}"`)
+  const hostile = await jobSession(t, context, member)
+  await hostile.query(`begin; alter default privileges grant insert on tables to "${role}"`)
+  assert.equal((await narrow(owner, grants([{ ...tables[0], permissions: ['select'] }]))).status, 200)
+  assert.equal(await refusal(owner, role!, `insert into "${owner.username}".t values (1)`), '42501')
+  assert.equal(await refusal(owner, role!, `select from "${owner.username}".t`), undefined)
 })
 
 async function mayUseTemporaryTables({ admin }: Setup, { account }: TestUser, role: string) {
