@@ -44,11 +44,15 @@ begin
 end
 $$;
 
+-- Once for all jobs that a statement deletes: a user who is deleted may have a million. EXECUTE plans it by their number.
 create function cartage.remove_labels() returns trigger language plpgsql as $$
 begin
-  delete from cartage.job_labels l
-  where l.user_id = old.user_id and l.label = any (old.labels) and l.schedule in ('', old.schedule) and l.status = old.status
-    and l.created_at = old.created_at and l.job_id = old.id;
+  execute $delete$
+    delete from cartage.job_labels l
+    using gone j, unnest(j.labels) named (label), unnest(array['', j.schedule]) s (schedule)
+    where j.finished_at is not null and l.user_id = j.user_id and l.label = named.label and l.schedule = s.schedule
+      and l.status = j.status and l.created_at = j.created_at and l.job_id = j.id
+  $delete$;
   return null;
 end
 $$;
@@ -58,8 +62,8 @@ create trigger note_labels after update on cartage.jobs for each row
   execute function cartage.note_labels();
 create trigger note_labels_of_finished after insert on cartage.jobs for each row
   when (new.finished_at is not null and new.labels is not null) execute function cartage.note_labels();
-create trigger remove_labels after delete on cartage.jobs for each row
-  when (old.finished_at is not null and old.labels is not null) execute function cartage.remove_labels();
+create trigger remove_labels after delete on cartage.jobs referencing old table as gone
+  for each statement execute function cartage.remove_labels();
 
 drop function cartage.labels_of;
 

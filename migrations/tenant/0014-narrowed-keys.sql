@@ -59,18 +59,26 @@ begin
 end
 $$;
 
--- Lets the role of a key make temporary tables, or no longer, unless the key was changed since that version.
-create function cartage.allow_temporary(keeper text, expected integer, is_allowed boolean) returns void
+-- Lets the role of a key make temporary tables if the key writes, and else no longer. It asks what the key has now, so it can come
+-- late and twice.
+create function cartage.settle_temporary(keeper text) returns void
 language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '1s' as $$
+declare
+  is_writer boolean;
 begin
-  -- A change that follows waits for this transaction.
-  perform from cartage.roles where role_name = keeper and version = expected for share;
+  -- Waits for a change of the key, and a change that follows waits for this transaction.
+  perform from cartage.roles where role_name = keeper for share;
   if not found then
     return;
   end if;
+  is_writer := exists (
+      select from cartage.grants where role_name = keeper and permissions && '{insert,update,delete}')
+    or exists (
+      select from pg_namespace cross join lateral cartage.privileges(nspacl) held
+      where held.grantee = to_regrole(quote_ident(keeper)) and held.privilege = 'create');
   perform cartage.compress_with_lz4();
   execute format(
-    case when is_allowed then 'grant temporary on database %I to %I' else 'revoke temporary on database %I from %I' end,
+    case when is_writer then 'grant temporary on database %I to %I' else 'revoke temporary on database %I from %I' end,
     current_database(), keeper);
 end
 $$;

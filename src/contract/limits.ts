@@ -13,6 +13,8 @@ export const maxJobLabels = 16
 export const jobLabelRule =
   'a word of 1 to 63 letters, digits, dots, hyphens, underscores, slashes, colons or equals signs'
 export const maxJobsPerPage = 100
+/** Of a text that is looked for in the SQL of jobs, in characters. */
+export const maxSearchLength = 200
 
 /** Of a job that is tried again: attempts, the first included, and seconds before the second one. */
 export const maxJobAttempts = 10

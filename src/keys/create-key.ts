@@ -11,9 +11,8 @@ import { asGranted, type WantedGrants, writes } from './grants.ts'
 import type { Key, KeyRecord, KeysContext } from './key.ts'
 import { createKeyRole, type GrantFault } from './key-role.ts'
 import { findKeyByName, insertKey, isRoleOfKey, lockOwner, nextKeyId } from './key-store.ts'
-import { firstVersion } from './key-version.ts'
 import { removeKeyRole } from './remove-key-role.ts'
-import { allowTemporaryTables } from './temporary-tables.ts'
+import { settleTemporaryTables } from './temporary-tables.ts'
 
 export type NewKey = Readonly<{
   name: string
@@ -40,7 +39,7 @@ export async function createKey(context: KeysContext, account: Account, request:
       record = await insertKey(tx, context.secrets, account, key)
       if (!record) throw errors.keyInvalid([notAhead])
       refuseFaults(await createKeyRole(context, account, role, grants))
-      if (writes(grants)) await allowTemporaryTables(context, account, { role, version: firstVersion })
+      if (writes(grants)) await settleTemporaryTables(context, account, role)
       await recordKeyAudit(tx, context, 'key.created', account.username, name)
       await announceChange(tx)
     }

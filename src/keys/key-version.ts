@@ -8,9 +8,6 @@ import { lockTimeout, retryConflicts } from './retry-conflicts.ts'
 /** A role as a change of its key has taken it. */
 export type VersionedRole = Readonly<{ role: string; version: number }>
 
-/** Of a key whose grants were never changed. */
-export const firstVersion = 0
-
 /**
  * Takes the next version of a key, under its user's lock: what names an older version changes nothing from now on. If the
  * lock is still held after this, every change that follows takes a later version.

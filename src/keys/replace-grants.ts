@@ -1,6 +1,7 @@
 import type { ClientBase } from 'pg'
 import type { Account } from '../auth/account.ts'
 import { errors } from '../errors.ts'
+import { endingBlockers } from '../postgres/end-blockers.ts'
 import { quoteIdentifier } from '../postgres/quote.ts'
 import { adminTarget } from '../postgres/session-target.ts'
 import { onConnection } from '../postgres/transaction.ts'
@@ -14,6 +15,7 @@ import { lockTimeout, retryConflicts } from './retry-conflicts.ts'
 /**
  * Gives the role of a key these grants in place of all that it has on objects of others, in one transaction: no
  * statement sees a part of the change. What the key made itself stays its own. Refused if a later change has begun.
+ * Ends sessions that hold locks on it: another member must not keep a user from narrowing a key.
  */
 export function replaceGrants(
   { databases }: KeysContext,
@@ -24,14 +26,16 @@ export function replaceGrants(
   const target = adminTarget(databases.hosts, account.hostId, account.database)
   const attempt = () =>
     databases.admin.use(target, (session) =>
-      onConnection(session.client, async (tx) => {
-        await tx.query(lockTimeout)
-        await refuseFaults(tx, account, grants)
-        await forgetGrants(tx, versioned, grants)
-        await grant(tx, account, versioned.role, grants)
-        // A REVOKE from now on waits for this transaction, and then sees the grants of the key.
-        await refuseFaults(tx, account, grants)
-      }),
+      endingBlockers(databases, session, () =>
+        onConnection(session.client, async (tx) => {
+          await tx.query(lockTimeout)
+          await refuseFaults(tx, account, grants)
+          await forgetGrants(tx, versioned, grants)
+          await grant(tx, account, versioned.role, grants)
+          // A REVOKE from now on waits for this transaction, and then sees the grants of the key.
+          await refuseFaults(tx, account, grants)
+        }),
+      ),
     )
   return retryConflicts(attempt)
 }

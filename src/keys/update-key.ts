@@ -3,13 +3,13 @@ import { errors } from '../errors.ts'
 import { readForCaller } from './caller.ts'
 import { changeKey } from './change-key.ts'
 import { notAhead } from './create-key.ts'
-import { type WantedGrants, writes } from './grants.ts'
+import type { WantedGrants } from './grants.ts'
 import type { Key, KeysContext } from './key.ts'
 import { type KeyColumns, updateKeyRow } from './key-store.ts'
-import { firstVersion, takeVersion } from './key-version.ts'
+import { takeVersion } from './key-version.ts'
 import { findKey } from './reading/find-key.ts'
 import { replaceGrants } from './replace-grants.ts'
-import { allowTemporaryTables, forbidTemporaryTables } from './temporary-tables.ts'
+import { settleTemporaryTables } from './temporary-tables.ts'
 
 export type KeyChanges = Pick<KeyColumns, 'description' | 'expiresAt'> &
   Readonly<{ grants?: WantedGrants | undefined }>
@@ -24,16 +24,15 @@ export async function updateKey(
   name: string,
   { grants, ...columns }: KeyChanges,
 ): Promise<Key> {
-  let version = firstVersion
-  const { role } = await changeKey(context, account, name, 'key.changed', async (tx, { id, type, role }) => {
+  await changeKey(context, account, name, 'key.changed', async (tx, { id, type, role }) => {
     if (type !== 'regular' && (grants || columns.expiresAt)) throw errors.keyInvalid([onlyRegular])
-    if (grants) version = await takeVersion(context, account, role)
+    const version = grants && (await takeVersion(context, account, role))
     // The user's lock is still held if this can be written.
     if (!(await updateKeyRow(tx, id, { ...columns, scope: grants }))) throw errors.keyInvalid([notAhead])
-    if (grants) await replaceGrants(context, account, { role, version }, grants)
+    if (!grants || version === undefined) return
+    await replaceGrants(context, account, { role, version }, grants)
+    await settleTemporaryTables(context, account, role)
   })
-  if (grants)
-    await (writes(grants) ? allowTemporaryTables : forbidTemporaryTables)(context, account, { role, version })
   return readForCaller(context, findKey(context, account, name))
 }
 

@@ -101,11 +101,13 @@ test('a wrong filter is refused with its name', async (t) => {
     until: '2026-13-45',
     per_page: '101',
     after: 'x',
+    text: 'x'.repeat(201),
   })) {
     const { status, body } = await call('GET', path(user, { [name]: value }))
     assert.equal(status, 400)
     assert.match(body.error[0]!, new RegExp(name))
   }
+  assert.equal((await call('GET', path(user, { text: 'x'.repeat(200) }))).status, 200)
 })
 
 test('the list is for the master key alone', async (t) => {

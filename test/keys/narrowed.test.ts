@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { allowTemporaryTables } from '../../src/keys/temporary-tables.ts'
+import pg from 'pg'
+import { settleTemporaryTables } from '../../src/keys/temporary-tables.ts'
 import { createLog } from '../../src/log/log.ts'
 import { startService } from '../../src/service/service.ts'
+import { jobSession } from '../support/jobs/job-session.ts'
 import { grantsOf, keyRolesOf, keysClient, refusal, send } from '../support/keys/keys-client.ts'
-import { basic, eventually, setup, type TestUser } from '../support/service/setup.ts'
+import { basic, eventually, type Setup, setup, type TestUser } from '../support/service/setup.ts'
 
 const narrow = (user: TestUser, grants: unknown, base = user.base) =>
   send(`${base}/api/v4/keys/k`, {
@@ -94,26 +96,79 @@ const holdEarly = `create table cartage.held as select 1;
 
 test('a right to make temporary tables that is granted late does not outlast the change after it', async (t) => {
   const context = await setup(t)
-  const { user, admin, service } = context
+  const { user, service } = context
   await user.sql('create table t (n int)')
   await keysClient(user).make('k', grantsOf({ t: ['insert'] }))
   const [role] = await keyRolesOf(context, user)
-  const mayUseTemporary = async () => {
-    const { rows } = await admin('select has_database_privilege($1, $2, $3) as may', [
-      role,
-      user.account.database,
-      'temporary',
-    ])
-    return rows[0].may
-  }
+  const mayUseTemporary = () => mayUseTemporaryTables(context, user, role!)
   assert.equal(await mayUseTemporary(), true)
   assert.equal((await narrow(user, grantsOf({ t: ['select'] }))).status, 200)
   assert.equal(await mayUseTemporary(), false)
   // As a retry of the first grant would do.
   const { services } = service
   const installation = { ...services, namespace: services.config.namespace }
-  await allowTemporaryTables(installation, user.account, { role: role!, version: 0 })
+  await settleTemporaryTables(installation, user.account, role!)
   assert.equal(await mayUseTemporary(), false)
   assert.equal((await narrow(user, grantsOf({ t: ['select', 'insert'] }))).status, 200)
   assert.equal(await mayUseTemporary(), true)
+  assert.equal((await narrow(user, grantsOf({}, ['public']))).status, 200)
+  assert.equal(await mayUseTemporary(), true)
 })
+
+test('a key that is narrowed loses its temporary tables, although the change after it is refused', async (t) => {
+  const context = await setup(t)
+  const { user, keys } = context
+  await user.sql('create table t (n int)')
+  await keysClient(user).make('k', grantsOf({ t: ['insert'] }))
+  const [role] = await keyRolesOf(context, user)
+  const operator = new pg.Client({ connectionString: keys.adminUrl })
+  operator.on('error', () => undefined)
+  t.after(() => operator.end())
+  await operator.connect()
+  await operator.query(`begin; grant connect on database "${user.account.database}" to current_user`)
+  assert.equal((await narrow(user, grantsOf({ t: ['select'] }))).status, 200)
+  assert.equal(await mayUseTemporaryTables(context, user, role!), true)
+  const refused = [
+    await narrow(user, grantsOf({ missing: ['select'] })),
+    await send(`${user.base}/api/v4/keys/k`, {
+      method: 'PATCH',
+      headers: basic(user.username, user.masterToken),
+      body: { grants: grantsOf({ t: ['insert'] }), expires_at: '2020-01-01T00:00:00Z' },
+    }),
+  ]
+  assert.deepEqual(
+    refused.map(({ status }) => status),
+    [422, 422],
+  )
+  await operator.query('rollback')
+  await eventually(async () => assert.equal(await mayUseTemporaryTables(context, user, role!), false))
+})
+
+test('a member who locks what the key of another has does not keep it from being narrowed', async (t) => {
+  const context = await setup(t)
+  const { name: organization, owner } = await context.createOrganization()
+  const member = await context.createUser({ organization })
+  await owner.sql('create table t (n int)')
+  const tables = [{ schema: owner.username, name: 't', permissions: ['select', 'insert'] }]
+  const grants = (wanted: unknown) => [
+    { type: 'apis', apis: ['sql'] },
+    { type: 'database', tables: wanted },
+  ]
+  await keysClient(owner).make('k', grants(tables))
+  const [role] = await keyRolesOf(context, owner)
+  await member.sql(`alter default privileges grant select on tables to "${role}"`)
+  const hostile = await jobSession(t, context, member)
+  await hostile.query(`begin; alter default privileges grant insert on tables to "${role}"`)
+  assert.equal((await narrow(owner, grants([{ ...tables[0], permissions: ['select'] }]))).status, 200)
+  assert.equal(await refusal(owner, role!, `insert into "${owner.username}".t values (1)`), '42501')
+  assert.equal(await refusal(owner, role!, `select from "${owner.username}".t`), undefined)
+})
+
+async function mayUseTemporaryTables({ admin }: Setup, { account }: TestUser, role: string) {
+  const { rows } = await admin('select has_database_privilege($1, $2, $3) as may', [
+    role,
+    account.database,
+    'temporary',
+  ])
+  return rows[0].may
+}

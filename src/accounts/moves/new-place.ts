@@ -59,7 +59,7 @@ export async function makePlace(
 /** What the service itself keeps in a tenant database, with names in place of oids. */
 export type Records = Readonly<{
   quota: string
-  roles: readonly Readonly<{ role: string; type: string; services: readonly string[] }>[]
+  roles: readonly Readonly<{ role: string; type: string; services: readonly string[]; version: number }>[]
   grants: readonly Readonly<Record<string, unknown>>[]
   changes: readonly Readonly<{ relation: string; updatedAt: string }>[]
 }>
@@ -69,7 +69,7 @@ export async function readRecords(session: Session, username: string): Promise<R
     `select
        (select quota_in_bytes::text from cartage.accounts where username = $1) as quota,
        (select coalesce(pg_catalog.json_agg(r order by r.role), '[]') from (
-          select role_name as role, key_type as type, services from cartage.roles where username = $1) r) as roles,
+          select role_name as role, key_type as type, services, version from cartage.roles where username = $1) r) as roles,
        (select coalesce(pg_catalog.json_agg(g), '[]') from (
           select g.role_name, g.schema_name, g.table_name, g.permissions, g.made_by,
             (pg_catalog.pg_identify_object('pg_catalog.pg_class'::regclass, c.oid, 0)).identity as relation
@@ -91,10 +91,10 @@ export async function writeRecords(
 ): Promise<void> {
   await session.query(`begin; set local session_replication_role = replica`)
   await session.query(
-    `insert into cartage.roles (role_name, username, key_type, services)
-     select r.role, $1, r.type, r.services
-     from pg_catalog.json_to_recordset($2) r (role text, type text, services text[])
-     on conflict (role_name) do update set services = excluded.services`,
+    `insert into cartage.roles (role_name, username, key_type, services, version)
+     select r.role, $1, r.type, r.services, r.version
+     from pg_catalog.json_to_recordset($2) r (role text, type text, services text[], version integer)
+     on conflict (role_name) do update set services = excluded.services, version = excluded.version`,
     [username, JSON.stringify(roles)],
   )
   await session.query('delete from cartage.grants')

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { jobStatuses } from '../../contract/job-status.ts'
-import { defaultPerPage, maxJobsPerPage } from '../../contract/limits.ts'
+import { defaultPerPage, maxJobsPerPage, maxSearchLength } from '../../contract/limits.ts'
 import { errors } from '../../errors.ts'
 import type { JobFilter, ListPlace } from '../../jobs/list-store.ts'
 import { choiceOf, isUuid, type Parameters, textOf, wholeOf, withoutEmpty } from '../middleware/parameters.ts'
@@ -17,11 +17,18 @@ export function readWantedJobs(request: FastifyRequest): WantedJobs {
       schedule: textOf(query, 'schedule'),
       since: timeOf(query, 'since'),
       until: timeOf(query, 'until'),
-      text: textOf(query, 'text'),
+      text: searchOf(query),
     },
     perPage: wholeOf(query, 'per_page', 1, maxJobsPerPage) ?? defaultPerPage,
     after: placeOf(query),
   }
+}
+
+/** The search takes as long as the text times the SQL that it reads. */
+function searchOf(query: Parameters): string | undefined {
+  const text = textOf(query, 'text')
+  if (text === undefined || text.length <= maxSearchLength) return text
+  throw errors.badRequest(`Invalid text: it must have at most ${maxSearchLength} characters`)
 }
 
 function timeOf(query: Parameters, name: string): Date | undefined {

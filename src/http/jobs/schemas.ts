@@ -11,6 +11,7 @@ import {
   maxJobNameLength,
   maxJobsPerPage,
   maxLongJobCharacters,
+  maxSearchLength,
 } from '../../contract/limits.ts'
 import { idempotencyHeaders, waitQuery } from '../middleware/schemas.ts'
 import { notifySchema } from '../webhooks/schemas.ts'
@@ -315,7 +316,7 @@ export const listJobsSchema = {
       schedule: { type: 'string', description: 'The name of the schedule that made them' },
       since: { ...time, description: 'Created then or later' },
       until: { ...time, description: 'Created before' },
-      text: { type: 'string', description: 'Part of the SQL, in any case' },
+      text: { type: 'string', maxLength: maxSearchLength, description: 'Part of the SQL, in any case' },
       per_page: { type: 'integer', minimum: 1, maximum: maxJobsPerPage, default: defaultPerPage },
       after: { type: 'string', description: 'The next of the page before' },
     },

@@ -100,12 +100,21 @@ export async function setup(t: TestContext, options: SetupOptions = {}): Promise
 
 /** Backwards, as members go before their organization. */
 async function undoAll(undo: (() => Promise<void>)[]): Promise<void> {
-  for (const step of undo.reverse()) {
-    await step().catch((error: unknown) => {
-      // The test itself may have deleted it.
-      if (!(error instanceof AppError && error.kind === 'not-found')) throw error
-    })
-  }
+  await runAll(
+    undo.reverse().map((step) => async () => {
+      await step().catch((error: unknown) => {
+        // The test itself may have deleted it.
+        if (!(error instanceof AppError && error.kind === 'not-found')) throw error
+      })
+    }),
+  )
+}
+
+/** One after the other, also after one that fails: otherwise databases of the rest would be left behind. */
+async function runAll(steps: readonly (() => Promise<void>)[]): Promise<void> {
+  const failures: unknown[] = []
+  for (const step of steps) await step().catch((error: unknown) => failures.push(error))
+  if (failures.length > 0) throw failures[0]
 }
 
 export const randomName = (prefix: string) => `${prefix}-${randomBytes(5).toString('hex')}`
@@ -182,9 +191,7 @@ const cleanups: (() => Promise<void>)[] = []
 const running = new Map<string, Promise<{ service: Service; keys: InstallationSecrets }>>()
 let cluster: Promise<TestCluster> | undefined
 
-after(async () => {
-  for (const cleanup of cleanups.reverse()) await cleanup()
-})
+after(() => runAll(cleanups.reverse()))
 
 function sharedService(options: SetupOptions) {
   const key = JSON.stringify(options)
@@ -219,6 +226,8 @@ async function launch(options: SetupOptions): Promise<{ service: Service; keys: 
     ...options.config,
   }
   const keys = testKeys(url)
+  // First, as the service may fail to start.
+  if (isIsolated) cleanups.push(() => dropNamespace(url, namespace))
   if (isIsolated) await copyTemplate(url, shared, namespace)
   const service = await startService(
     config,
@@ -226,10 +235,7 @@ async function launch(options: SetupOptions): Promise<{ service: Service; keys: 
     { http: true, worker: options.worker ?? false },
     createLog(config.logLevel),
   )
-  cleanups.push(async () => {
-    await service.stop()
-    if (isIsolated) await dropNamespace(url, namespace)
-  })
+  cleanups.push(() => service.stop())
   // Not on a connection of the service, which has no time to wait for the tests of other files.
   const connectionString = withDatabase(url, namespace)
   await watchJobInvariants({ query: (text) => runSql({ connectionString }, text) })
