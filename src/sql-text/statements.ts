@@ -93,7 +93,7 @@ function isCatalogChange(text: string): boolean {
   if (/^(CREATE|ALTER|DROP|COMMENT|GRANT|REVOKE|ANALYZE|VACUUM|REFRESH|IMPORT|COMMIT|END)$/.test(first))
     return true
   if (!/^(SELECT|WITH|DO|CALL)$/.test(first)) return false
-  return words.includes('INTO') || /\b(create|alter|drop|cartodbfytable)\b/i.test(text)
+  return words.includes('INTO') || /\b(create|alter|drop|\w*cartodbfytable)\b/i.test(text)
 }
 
 /** `CREATE FUNCTION … BEGIN ATOMIC …; … END`: semicolons that end nothing. CASE has an END too. */

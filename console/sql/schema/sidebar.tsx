@@ -71,6 +71,7 @@ export function SchemaSidebar({ insert, focusEditor }: SidebarProps) {
     showSchema(false)
     focusEditor()
   }
+  const leave = isWide.value ? focusEditor : close
   return (
     <aside class="schema" aria-label="Schema">
       <div class="schema-head">
@@ -83,19 +84,13 @@ export function SchemaSidebar({ insert, focusEditor }: SidebarProps) {
           title="Alt+S"
           value={search.value}
           onInput={(event) => searchFor(event.currentTarget.value)}
-          onKeyDown={(event) => leaveSearch(event, focusEditor)}
+          onKeyDown={(event) => leaveSearch(event, leave)}
         />
         <button type="button" class="quiet square" aria-label="Hide the schema" onClick={close}>
           ✕
         </button>
       </div>
-      <Found
-        look={look}
-        current={shown?.id}
-        insert={take}
-        search={focusSearch}
-        leave={isWide.value ? focusEditor : close}
-      />
+      <Found look={look} current={shown?.id} insert={take} search={focusSearch} leave={leave} />
       <SchemaPreview item={shown?.item} />
     </aside>
   )
@@ -106,7 +101,7 @@ function searchFor(text: string): void {
   toggledInSearch.value = new Set()
 }
 
-function leaveSearch(event: KeyboardEvent, focusEditor: () => void): void {
+function leaveSearch(event: KeyboardEvent, leave: () => void): void {
   const { key, currentTarget } = event
   if (key === 'ArrowDown') {
     const tree = (currentTarget as Element)
@@ -115,7 +110,7 @@ function leaveSearch(event: KeyboardEvent, focusEditor: () => void): void {
     event.preventDefault()
     tree?.focus()
   } else if (key === 'Escape' && search.value === '') {
-    focusEditor()
+    leave()
   }
 }
 
