@@ -31,6 +31,7 @@ export async function updateKey(
     // The user's lock is still held if this can be written.
     if (!(await updateKeyRow(tx, id, { ...columns, scope: grants }))) throw errors.keyInvalid([notAhead])
     if (grants) await replaceGrants(context, account, { role, version }, grants)
+    return grants
   })
   if (grants)
     await (writes(grants) ? allowTemporaryTables : forbidTemporaryTables)(context, account, { role, version })
