@@ -1,4 +1,5 @@
 import type { AuditAction } from '../contract/admin-names.ts'
+import { advisoryLocks } from '../postgres/advisory-locks.ts'
 import type { Queryable } from '../postgres/transaction.ts'
 
 export type AuditEntry = Readonly<{
@@ -28,6 +29,44 @@ export async function recordAudit(tx: Queryable, entry: AuditEntry): Promise<voi
       entry.subject ?? null,
       JSON.stringify(entry.details ?? {}),
     ],
+  )
+}
+
+/** The first use of a key on a day. */
+export type FirstUse = Readonly<{
+  keyId: number
+  /** In UTC, such as 2026-01-31. */
+  day: string
+  username: string
+  keyName: string
+  /** Of the client. */
+  address: string
+  apis: readonly string[]
+}>
+
+/** Records those of the uses that no process has recorded. The key may be deleted by now. */
+export async function recordFirstUses(control: Queryable, uses: readonly FirstUse[]): Promise<void> {
+  const noted = uses.map(({ keyId, day, username, keyName, address, apis }) => ({
+    key_id: keyId,
+    day,
+    username,
+    key_name: keyName,
+    details: { day, address, apis },
+  }))
+  await control.query(
+    `with use as (
+       select * from jsonb_to_recordset($1::jsonb)
+         as use (key_id integer, day date, username text, key_name text, details jsonb)
+     ), first as (
+       insert into cartage.key_uses as known (key_id, last_used_at, audited_on)
+       select key_id, clock_timestamp(), day from use order by key_id
+       on conflict (key_id) do update set audited_on = excluded.audited_on
+       where known.audited_on is distinct from excluded.audited_on
+       returning key_id
+     )
+     insert into cartage.audit (actor, action, account, subject, details)
+     select username, $2, username, key_name, details from use join first using (key_id) order by key_id`,
+    [JSON.stringify(noted), 'key.used' satisfies AuditAction],
   )
 }
 
@@ -75,6 +114,7 @@ export async function heldAutovacuum(control: Queryable): Promise<readonly strin
 export type AuditFilter = Readonly<{
   account?: string | undefined
   action?: string | undefined
+  since?: string | undefined
   /** Only records before this one. */
   beforeId?: number | undefined
   limit: number
@@ -85,9 +125,15 @@ export async function listAudit(control: Queryable, filter: AuditFilter): Promis
   const { rows } = await control.query<AuditRecord>(
     `select id::float8 as id, at, actor, action, account, subject, details from cartage.audit
      where ($1::text is null or account = $1) and ($2::text is null or action = $2)
-       and ($3::bigint is null or id < $3)
+       and ($3::bigint is null or id < $3) and ($5::timestamptz is null or at >= $5)
      order by audit.id desc limit $4`,
-    [filter.account ?? null, filter.action ?? null, filter.beforeId ?? null, filter.limit],
+    [
+      filter.account ?? null,
+      filter.action ?? null,
+      filter.beforeId ?? null,
+      filter.limit,
+      filter.since ?? null,
+    ],
   )
   return rows
 }
@@ -107,3 +153,34 @@ export async function cleanAudit(control: Queryable, retentionDays: number): Pro
 }
 
 const stepRecords = 5_000
+
+/** The oldest records that were not written to a file yet; none while another process writes some. */
+export async function lockUnshipped(tx: Queryable, most: number): Promise<readonly AuditRecord[]> {
+  const { rows: locks } = await tx.query<{ taken: boolean }>(
+    'select pg_try_advisory_xact_lock($1) as taken',
+    [advisoryLocks.auditFile],
+  )
+  if (!locks[0]!.taken) return []
+  const { rows } = await tx.query<AuditRecord>(
+    `select id::float8 as id, at, actor, action, account, subject, details
+     from cartage.audit join cartage.audit_outbox using (id) order by audit.id limit $1`,
+    [most],
+  )
+  return rows
+}
+
+export async function removeShipped(tx: Queryable, ids: readonly number[]): Promise<void> {
+  await tx.query('delete from cartage.audit_outbox where id = any ($1::bigint[])', [ids])
+}
+
+/** How many records wait to be written to a file, and the oldest. */
+export async function unshipped(
+  control: Queryable,
+): Promise<Readonly<{ count: number; since: Date | null; isLate: boolean }>> {
+  const { rows } = await control.query<{ count: number; since: Date | null; isLate: boolean }>(
+    `select count(*)::integer as count, min(a.at) as since,
+       coalesce(min(a.at) < now() - interval '1 minute', false) as "isLate"
+     from cartage.audit_outbox o join cartage.audit a on a.id = o.id`,
+  )
+  return rows[0]!
+}

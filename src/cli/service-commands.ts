@@ -13,6 +13,8 @@ const passphraseOption = {
   },
 } as const
 
+export const auditFormats = ['text', 'ndjson', 'csv'] as const
+
 const limitOptions = {
   limit: {
     type: 'string',
@@ -229,9 +231,17 @@ export const serviceCommands = {
   },
   audit: {
     summary: 'show changes of keys and accounts, newest first',
-    details: ['Refused credentials are recorded too.'],
+    details: ['Refused credentials and the first use of each key a day are recorded too.'],
     options: {
       account: { type: 'string', value: 'NAME', help: 'of one account only' },
+      user: { type: 'string', value: 'NAME', help: 'the same' },
+      since: { type: 'string', value: 'TIME', help: 'records since, such as 24h or 2026-01-31' },
+      format: {
+        type: 'string',
+        value: 'FORMAT',
+        kind: auditFormats,
+        help: 'text, ndjson or csv, with details',
+      },
       action: {
         type: 'string',
         value: 'ACTION',

@@ -76,6 +76,12 @@ export const variables = {
     31,
   ),
 
+  auditFile: text(
+    'CARTAGE_AUDIT_FILE',
+    '',
+    'file to which audit records are written as lines of JSON, for shipping; empty: none',
+  ),
+
   worker: flag('CARTAGE_WORKER', 'on', 'run batch jobs inside `cartage serve`'),
   shutdownGraceMs: whole(
     'CARTAGE_SHUTDOWN_GRACE_MS',

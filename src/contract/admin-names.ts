@@ -17,6 +17,7 @@ export const auditActions = [
   'organization.deleted',
   'key.created',
   'key.changed',
+  'key.used',
   'key.shown',
   'key.regenerated',
   'key.deleted',

@@ -715,7 +715,11 @@ export type AuditDocument = Readonly<{
 }>
 export type AuditFilter = Readonly<{
   account?: string | undefined
+  /** The same as `account`. */
+  user?: string
   action?: AuditAction | undefined
+  /** A time with a time zone. */
+  since?: string
   limit?: number
   /** Only what is older than the record of this id. */
   before?: number

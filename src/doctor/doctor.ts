@@ -1,4 +1,4 @@
-import { countEndings, heldAutovacuum } from '../audit/audit-store.ts'
+import { countEndings, heldAutovacuum, unshipped } from '../audit/audit-store.ts'
 import { countProcesses } from '../auth/lease-store.ts'
 import { newestTokens, type SealedToken } from '../auth/token-store.ts'
 import type { Config } from '../config/config.ts'
@@ -23,6 +23,7 @@ export async function doctor(installation: Installation, config: Config): Promis
     checkMigrations(installation),
     checkUnfinished(installation),
     checkGuard(installation),
+    checkAuditFile(installation, config),
     checkAutovacuum(installation),
     checkHosts(installation, config, Math.max(processes, 1)),
     checkOrphans(installation),
@@ -108,6 +109,16 @@ async function checkGuard({ databases }: Installation): Promise<Check> {
   const some = accounts.slice(0, 5).join(', ') + (accounts.length > 5 ? ' and others' : '')
   const advice = `${count} statements blocked others and were ended in the last 24 hours${some && `, of ${some}`}: cartage audit --action session.ended tells why`
   return { name, status: 'warn', advice }
+}
+
+/** Records that are not in the file after a minute. */
+async function checkAuditFile({ databases }: Installation, { auditFile }: Config): Promise<readonly Check[]> {
+  if (!auditFile) return []
+  const name = 'audit file'
+  const { count, since, isLate } = await unshipped(databases.control)
+  if (!since || !isLate) return [{ name, status: 'ok', advice: `Records are written to ${auditFile}` }]
+  const advice = `${count} records since ${since.toISOString()} are not written to ${auditFile}: look for a full disk or missing rights. They wait in the database`
+  return [{ name, status: 'warn', advice }]
 }
 
 async function checkAutovacuum({ databases }: Installation): Promise<Check> {

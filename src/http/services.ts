@@ -1,5 +1,6 @@
 import type { Moves } from '../accounts/moves/moves.ts'
 import type { AuditRefusals } from '../audit/audit-refusals.ts'
+import type { AuditUses } from '../audit/audit-uses.ts'
 import type { Directory } from '../auth/directory.ts'
 import type { Config } from '../config/config.ts'
 import type { Copies } from '../copy/copies.ts'
@@ -48,6 +49,8 @@ export type Services = Readonly<{
   keysMutex: PerUserMutex
   /** Buffers wrong credentials for the audit record. */
   refusals: AuditRefusals
+  /** Notes the first use of each key a day, for the audit record. */
+  keyUses: AuditUses
   /** Limits wrong credentials by network. */
   wrongTokens: WrongTokens
   /** Empty: the admin API is off. */

@@ -6,19 +6,34 @@ import { requireStanding } from '../auth/standing.ts'
 import type { AuditAction } from '../contract/admin-names.ts'
 import { errors } from '../errors.ts'
 import type { Queryable } from '../postgres/transaction.ts'
+import type { WantedGrants } from './grants.ts'
 import type { Key, KeysContext } from './key.ts'
 import { type KeyOwner, lockOwner } from './key-store.ts'
 
 /** Call in the transaction that changes or shows the key. The actor is the caller, or else the operator. */
 export async function recordKeyAudit(
   tx: ClientBase,
-  { caller }: KeysContext,
+  { caller, address }: KeysContext,
   action: AuditAction,
   username: string,
   keyName: string,
+  grants: Readonly<Record<string, unknown>> = {},
 ): Promise<void> {
   const actor = caller?.account.username ?? operator
-  await recordAudit(tx, { actor, action, account: username, subject: keyName })
+  const details = { ...(address !== undefined && { address }), ...grants }
+  await recordAudit(tx, { actor, action, account: username, subject: keyName, details })
+}
+
+/** What a key may do, for the audit record. */
+export function auditedGrants({ apis, hasTableMetadata, tables, schemas }: Omit<WantedGrants, 'services'>) {
+  const leftOut = Math.max(tables.length - maxNames, 0) + Math.max(schemas.length - maxNames, 0)
+  return {
+    apis,
+    ...(hasTableMetadata && { table_metadata: true }),
+    tables: tables.slice(0, maxNames).map(({ schema, name, permissions }) => ({ schema, name, permissions })),
+    schemas: schemas.slice(0, maxNames),
+    ...(leftOut > 0 && { left_out: leftOut }),
+  }
 }
 
 /**
@@ -45,7 +60,7 @@ export async function readForCaller<T>(context: KeysContext, read: Promise<T>): 
 
 /** Records, before the answer, that an owner or admin of an organization got tokens of another member. */
 export async function recordShownKeys(
-  { caller, databases }: KeysContext,
+  { caller, address, databases }: KeysContext,
   { userId, username }: Account,
   keys: readonly Pick<Key, 'name' | 'type'>[],
 ): Promise<void> {
@@ -57,7 +72,10 @@ export async function recordShownKeys(
     action: 'key.shown',
     account: username,
     subject: names.length === 1 ? names[0]! : null,
-    details: names.length === 1 ? {} : { count: names.length, names: names.slice(0, maxNames) },
+    details: {
+      ...(address !== undefined && { address }),
+      ...(names.length > 1 && { count: names.length, names: names.slice(0, maxNames) }),
+    },
   })
 }
 

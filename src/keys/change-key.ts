@@ -4,27 +4,30 @@ import { announceChange, awaitCaches } from '../auth/change-feed.ts'
 import type { AuditAction } from '../contract/admin-names.ts'
 import { whileAskingHost } from '../postgres/control/while-asking-host.ts'
 import { inTransaction } from '../postgres/transaction.ts'
-import { lockForCaller, recordKeyAudit } from './caller.ts'
+import { auditedGrants, lockForCaller, recordKeyAudit } from './caller.ts'
+import type { WantedGrants } from './grants.ts'
 import type { Key, KeysContext } from './key.ts'
 import { findKey } from './reading/find-key.ts'
 
 /**
  * Changes a key's record under its user's lock, with an audit record. Returns the old key, once no process trusts the
- * old record.
+ * old record. `change` returns the grants, if it has changed them.
  */
 export async function changeKey(
   context: KeysContext,
   account: Account,
   name: string,
   action: AuditAction,
-  change: (tx: ClientBase, key: Key) => Promise<void>,
+  change: (tx: ClientBase, key: Key) => Promise<WantedGrants | undefined>,
 ): Promise<Key> {
   const { control } = context.databases
   const changeRecord = async (tx: ClientBase) => {
     await lockForCaller(tx, context, account)
     const found = await findKey(context, account, name, tx)
-    await change(tx, found)
-    await recordKeyAudit(tx, context, action, account.username, name)
+    const grants = (await change(tx, found)) ?? { ...found.scope, ...found }
+    // The other two have all rights, and those of the public role.
+    const noted = found.type === 'regular' ? auditedGrants(grants) : {}
+    await recordKeyAudit(tx, context, action, account.username, name, noted)
     await announceChange(tx)
     return found
   }

@@ -6,7 +6,7 @@ import { AppError, errors } from '../errors.ts'
 import { whileAskingHost } from '../postgres/control/while-asking-host.ts'
 import { keyRoleName } from '../postgres/tenant-names.ts'
 import { inTransaction } from '../postgres/transaction.ts'
-import { lockForCaller, recordKeyAudit } from './caller.ts'
+import { auditedGrants, lockForCaller, recordKeyAudit } from './caller.ts'
 import { asGranted, type WantedGrants, writes } from './grants.ts'
 import type { Key, KeyRecord, KeysContext } from './key.ts'
 import { createKeyRole, type GrantFault } from './key-role.ts'
@@ -40,7 +40,7 @@ export async function createKey(context: KeysContext, account: Account, request:
       if (!record) throw errors.keyInvalid([notAhead])
       refuseFaults(await createKeyRole(context, account, role, grants))
       if (writes(grants)) await settleTemporaryTables(context, account, role)
-      await recordKeyAudit(tx, context, 'key.created', account.username, name)
+      await recordKeyAudit(tx, context, 'key.created', account.username, name, auditedGrants(grants))
       await announceChange(tx)
     }
     await whileAskingHost(control, account.hostId, () => inTransaction(control, create))

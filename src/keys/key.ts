@@ -9,6 +9,8 @@ export type KeysContext = Pick<Installation, 'namespace' | 'databases' | 'secret
   Readonly<{
     /** The caller; absent for the operator. */
     caller?: Principal
+    /** Of the client, for the audit record; absent on the command line. */
+    address?: string
   }>
 
 /** A stored key. */

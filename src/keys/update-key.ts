@@ -29,9 +29,10 @@ export async function updateKey(
     const version = grants && (await takeVersion(context, account, role))
     // The user's lock is still held if this can be written.
     if (!(await updateKeyRow(tx, id, { ...columns, scope: grants }))) throw errors.keyInvalid([notAhead])
-    if (!grants || version === undefined) return
+    if (!grants || version === undefined) return undefined
     await replaceGrants(context, account, { role, version }, grants)
     await settleTemporaryTables(context, account, role)
+    return grants
   })
   return readForCaller(context, findKey(context, account, name))
 }

@@ -4,7 +4,9 @@ import { repairAccounts } from '../accounts/repair-accounts.ts'
 import { activityChannel } from '../activity/activity-store.ts'
 import { AnswerQuestions } from '../activity/answer-questions.ts'
 import { AuditEndings } from '../audit/audit-endings.ts'
+import { AuditFile } from '../audit/audit-file.ts'
 import { AuditRefusals } from '../audit/audit-refusals.ts'
+import { AuditUses } from '../audit/audit-uses.ts'
 import { Directory } from '../auth/directory.ts'
 import { KnownTokens } from '../auth/known-tokens.ts'
 import type { Config } from '../config/config.ts'
@@ -100,7 +102,7 @@ async function startParts(
   signal.throwIfAborted()
   const lost = new AbortController()
   const directory = makeDirectory(installation, lost, started)
-  const refusals = startAudit(installation, config, started)
+  const audit = startAudit(installation, config, started)
   startUsage(installation, started)
   const questions = new AnswerQuestions(installation.databases, log)
   directory.hear(activityChannel, (id) => void questions.answer(id))
@@ -111,7 +113,7 @@ async function startParts(
     sessions: new Sessions({ ...shared, directory }),
     namedMaps: new NamedMaps({ ...shared, directory }),
     directory,
-    refusals,
+    ...audit,
     adminToken: keys.adminToken,
     isReady: () => readiness.isReady,
   }
@@ -186,13 +188,20 @@ function makeDirectory(installation: Installation, lost: AbortController, starte
 
 function startAudit(
   { databases, log }: Installation,
-  { auditRetentionDays }: Config,
+  { auditRetentionDays, auditFile }: Config,
   started: StartedParts,
-): AuditRefusals {
+): Pick<Services, 'refusals' | 'keyUses'> {
+  if (auditFile) {
+    const file = new AuditFile(databases.control, auditFile, log)
+    started.push({ name: 'audit file', limitMs: 2_000, stop: () => file.stop() })
+    file.start()
+  }
   const refusals = new AuditRefusals(databases.control, auditRetentionDays, log)
-  started.push({ name: 'audit', limitMs: 2_000, stop: () => refusals.stop() })
+  const uses = new AuditUses(databases.control, log)
+  started.push({ name: 'audit', limitMs: 2_000, stop: () => Promise.all([refusals.stop(), uses.stop()]) })
   refusals.start()
-  return refusals
+  uses.start()
+  return { refusals, keyUses: uses }
 }
 
 /** Stopped after the work that it counts. */

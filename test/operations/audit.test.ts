@@ -1,12 +1,19 @@
 import assert from 'node:assert/strict'
+import { mkdir, mkdtemp, readFile, rename, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { deleteUser } from '../../src/accounts/delete-user.ts'
 import { updateUser } from '../../src/accounts/update-user.ts'
+import { AuditFile } from '../../src/audit/audit-file.ts'
 import { AuditRefusals } from '../../src/audit/audit-refusals.ts'
 import { type AuditRecord, cleanAudit, listAudit, recordAudit } from '../../src/audit/audit-store.ts'
-import { createClient } from '../../src/client/client.ts'
+import { AuditUses } from '../../src/audit/audit-uses.ts'
+import { createAdminClient, createClient } from '../../src/client/client.ts'
+import { doctor } from '../../src/doctor/doctor.ts'
 import { createLog } from '../../src/log/log.ts'
-import { basic, randomName, type Setup, setup } from '../support/service/setup.ts'
+import { cartage, installation } from '../support/http/call.ts'
+import { basic, eventually, randomName, type Setup, setup } from '../support/service/setup.ts'
 
 test('creating, changing and deleting a user are recorded with the operator as the actor', async (t) => {
   const bundle = await setup(t)
@@ -82,13 +89,14 @@ test('tokens of a member that an owner or admin reads are recorded, the own ones
   const shown = async (username: string) =>
     (await auditOf(bundle, username)).filter(({ action }) => action === 'key.shown')
   const records = await shown(owner.username)
+  const address = '127.0.0.1'
   assert.deepEqual(
     records.map(({ actor, subject, details }) => [actor, subject, details]),
     [
-      [admin.username, 'k', {}],
-      [admin.username, null, { count: 2, names: ['Master', 'k'] }],
-      [admin.username, 'Master', {}],
-      [admin.username, 'Master', {}],
+      [admin.username, 'k', { address }],
+      [admin.username, null, { address, count: 2, names: ['Master', 'k'] }],
+      [admin.username, 'Master', { address }],
+      [admin.username, 'Master', { address }],
     ],
   )
   assert.deepEqual(await shown(admin.username), [])
@@ -208,3 +216,163 @@ test('of a long record the old part goes in steps, each of which is short', asyn
 
 const auditOf = ({ service }: Setup, account: string) =>
   listAudit(service.services.databases.control, { account, limit: 1_000 })
+
+test('a key is recorded with its grants and the address of the client, from its creation to its end', async (t) => {
+  const bundle = await setup(t)
+  const { user } = bundle
+  await user.sql('create table places (n int)')
+  const client = createClient({ baseUrl: bundle.url, username: user.username, token: user.masterToken })
+  t.after(() => client.close())
+  const places = (permission: 'select' | 'insert') => ({
+    schema: 'public',
+    name: 'places',
+    permissions: [permission],
+  })
+  const grants = (permission: 'select' | 'insert') => [
+    { type: 'apis' as const, apis: ['sql' as const] },
+    { type: 'database' as const, tables: [places(permission)] },
+  ]
+  const { token } = await client.keys.create({ name: 'k', grants: grants('select') })
+  await client.keys.change('k', { grants: grants('insert') })
+  await client.keys.delete('k')
+  const records = await auditOf(bundle, user.username)
+  const noted = (permission: 'select' | 'insert') => ({
+    address: '127.0.0.1',
+    apis: ['sql'],
+    tables: [places(permission)],
+    schemas: [],
+  })
+  assert.deepEqual(
+    records
+      .filter(({ subject }) => subject === 'k')
+      .map(({ actor, action, details }) => [actor, action, details]),
+    [
+      [user.username, 'key.deleted', noted('insert')],
+      [user.username, 'key.changed', noted('insert')],
+      [user.username, 'key.created', noted('select')],
+    ],
+  )
+  assert.ok(!JSON.stringify(records).includes(token))
+})
+
+test('of the uses of a key the first of each day is recorded, whatever process it was and though the key is deleted', async (t) => {
+  const bundle = await setup(t, { isIsolated: true, config: { trustedProxies: '127.0.0.1' } })
+  const { user, service, admin } = bundle
+  const { control } = service.services.databases
+  const client = createClient({ baseUrl: bundle.url, username: user.username, token: user.masterToken })
+  t.after(() => client.close())
+  const { token } = await client.keys.create({ name: 'k', grants: [{ type: 'apis', apis: ['sql'] }] })
+  const use = async (address: string) => {
+    const query = new URLSearchParams({ q: 'select 1', api_key: token })
+    const answer = await fetch(`${user.base}/api/v2/sql?${query}`, {
+      headers: { 'x-forwarded-for': `6.6.6.6, ${address}` },
+    })
+    assert.equal(answer.status, 200)
+  }
+  for (const address of ['192.0.2.1', '192.0.2.2', '192.0.2.3']) await use(address)
+  await client.keys.delete('k')
+  await service.services.keyUses.flush()
+  const uses = async () => {
+    const records = await auditOf(bundle, user.username)
+    return records
+      .filter(({ action }) => action === 'key.used')
+      .map(({ actor, subject, details }) => [actor, subject, details.address])
+      .toSorted()
+  }
+  const first = [
+    [user.username, 'Master', '127.0.0.1'],
+    [user.username, 'k', '192.0.2.1'],
+  ]
+  assert.deepEqual(await uses(), first)
+  const again = async () => {
+    const other = new AuditUses(control, createLog('silent'))
+    const keyId = await masterKeyId(bundle)
+    for (const address of ['192.0.2.4', '192.0.2.5'])
+      other.note(keyId, () => ({ username: user.username, keyName: 'Master', address, apis: [] }))
+    await other.stop()
+  }
+  await again()
+  assert.deepEqual(await uses(), first)
+  const { namespace } = service.services.config
+  await admin('update cartage.key_uses set audited_on = audited_on - 1', [], namespace)
+  await again()
+  assert.deepEqual(await uses(), [first[0], [user.username, 'Master', '192.0.2.4'], first[1]])
+})
+
+async function masterKeyId({ service, user }: Setup): Promise<number> {
+  const { rows } = await service.services.databases.control.query<{ id: number }>(
+    `select id from cartage.api_keys where user_id = $1 and type = 'master'`,
+    [user.account.userId],
+  )
+  return rows[0]!.id
+}
+
+test('the record is read by user and time, and printed as lines of JSON and as CSV', async (t) => {
+  const bundle = await setup(t)
+  const { url, keys, user } = bundle
+  const operator = createAdminClient({ baseUrl: url, token: keys.adminToken! })
+  t.after(() => operator.close())
+  await operator.users.change(user.username, { quota_in_bytes: 7 })
+  const [newest, oldest] = await operator.audit({ user: user.username })
+  assert.deepEqual([newest?.action, oldest?.action], ['user.changed', 'user.created'])
+  const since = await operator.audit({ user: user.username, since: newest!.at })
+  assert.deepEqual(
+    since.map(({ id }) => id),
+    [newest!.id],
+  )
+  await assert.rejects(operator.audit({ since: 'yesterday' }), { status: 400 })
+  const run = async (...args: string[]) => {
+    const { code, out, err } = await cartage(installation(bundle), 'audit', '--user', user.username, ...args)
+    assert.equal(code, 0, err)
+    return out.trim().split('\n')
+  }
+  const lines = await run('--since', '1h', '--format', 'ndjson')
+  assert.deepEqual(
+    lines.map((line) => JSON.parse(line).action),
+    ['user.changed', 'user.created'],
+  )
+  const [head, first] = await run('--format', 'csv')
+  assert.equal(head, 'id,at,actor,action,account,subject,details')
+  assert.ok(first!.endsWith('"{""quota_in_bytes"":7}"'), first)
+  assert.equal((await cartage(installation(bundle), 'audit', '--since', 'soon')).code, 2)
+})
+
+test('each record is written once to the file, which is made again after it was moved; a broken one stops nothing', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'cartage-audit-'))
+  t.after(() => rm(folder, { recursive: true, force: true }))
+  const path = join(folder, 'audit.ndjson')
+  const bundle = await setup(t, { isIsolated: true, config: { auditFile: path } })
+  const { service, user } = bundle
+  const { control } = service.services.databases
+  const note = (subject: string) => recordAudit(control, { actor: 'test', action: 'key.created', subject })
+  const subjects = async (file: string) =>
+    (await readFile(file, 'utf8'))
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+      .filter(({ actor }) => actor === 'test')
+      .map(({ subject }) => subject)
+      .toSorted()
+  await Promise.all(Array.from({ length: 40 }, (_, n) => note(`first ${n + 10}`)))
+  const other = new AuditFile(control, path, createLog('silent'))
+  await other.flush()
+  const firsts = Array.from({ length: 40 }, (_, n) => `first ${n + 10}`)
+  await eventually(async () => assert.deepEqual(await subjects(path), firsts))
+  await rename(path, `${path}.1`)
+  await note('second')
+  await eventually(async () => assert.deepEqual(await subjects(path), ['second']))
+  assert.deepEqual(await subjects(`${path}.1`), firsts)
+  await rm(path)
+  await mkdir(path)
+  await control.query(
+    `insert into cartage.audit (actor, action, subject, at) values ('test', 'key.created', 'third', now() - interval '2 minutes')`,
+  )
+  await other.flush()
+  assert.equal((await fetch(`${user.base}/api/v2/sql?q=select+1`)).status, 200)
+  const warned = (await doctor(service.services.installation, service.services.config)).find(
+    ({ name }) => name === 'audit file',
+  )
+  assert.equal(warned?.status, 'warn')
+  await rm(path, { recursive: true })
+  await eventually(async () => assert.deepEqual(await subjects(path), ['third']))
+})

@@ -51,12 +51,15 @@ export const doctorSchema = {
 export const auditSchema = {
   tags: ['admin'],
   summary: 'Read the audit record, the newest first',
-  description: 'Changes of accounts, keys and hosts, and refused authentications. Never a token.',
+  description:
+    'Changes of accounts, keys and hosts, the first use of each key a day, and refused authentications. Never a token.',
   querystring: {
     type: 'object',
     properties: {
       account: { ...text, description: 'Only what happened to this user or organization' },
+      user: { ...text, description: 'The same as `account`' },
       action: { ...text, enum: auditActions },
+      since: { ...time, description: 'Only records from this time on' },
       limit: limit(defaultAuditRecords),
       before: { type: 'integer', minimum: 1, description: 'Only records older than the one with this id' },
     },

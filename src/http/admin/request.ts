@@ -13,7 +13,14 @@ import {
   maxRecords,
 } from '../../contract/limits.ts'
 import { errors } from '../../errors.ts'
-import { choiceOf, type Parameters, textOf, wholeOf, withoutEmpty } from '../middleware/parameters.ts'
+import {
+  choiceOf,
+  type Parameters,
+  textOf,
+  wholeOf,
+  withoutEmpty,
+  zonedTime,
+} from '../middleware/parameters.ts'
 
 export function readNewUser(request: FastifyRequest): NewUser {
   const { username, quota_in_bytes, organization, org_admin, api_key } = validBody<wire.NewUser>(request)
@@ -68,9 +75,15 @@ export function readNewOrganization(request: FastifyRequest): NewOrganization {
 }
 
 export function readAuditFilter(query: Parameters): AuditFilter {
-  const asked = onlyKnown(query, ['account', 'action', 'limit', 'before'])
+  const asked = onlyKnown(query, ['account', 'user', 'action', 'since', 'limit', 'before'])
+  const since = zonedTime(asked.since)
+  if (asked.since !== undefined && since === undefined)
+    throw errors.badRequest('Invalid since: it must be a time with a time zone, such as 2026-01-31T12:00:00Z')
+  if (asked.account !== undefined && asked.user !== undefined)
+    throw errors.badRequest('Give account or user: both mean the same')
   return {
-    account: textOf(asked, 'account'),
+    account: textOf(asked, 'account') ?? textOf(asked, 'user'),
+    since,
     action: choiceOf(asked, 'action', auditActions),
     limit: wholeOf(asked, 'limit', 1, maxRecords) ?? defaultAuditRecords,
     beforeId: wholeOf(asked, 'before', 1, Number.MAX_SAFE_INTEGER),

@@ -128,17 +128,21 @@ function userKeysRoute(app: FastifyInstance, { installation, databases: { contro
 }
 
 function masterKeyRoutes(app: FastifyInstance, { installation }: Services): void {
-  app.get<OneUser>('/users/:username/key', { schema: masterKeySchema }, async ({ params }) => ({
-    username: params.username,
-    api_key: await showMasterKey(installation, params.username),
+  app.get<OneUser>('/users/:username/key', { schema: masterKeySchema }, async (request) => ({
+    username: request.params.username,
+    api_key: await showMasterKey(
+      { ...installation, address: clientAddress(request) },
+      request.params.username,
+    ),
   }))
 
   const regenerate = { schema: newMasterKeySchema, attachValidation: true }
   app.post<OneUser>('/users/:username/key/regenerate', regenerate, async (request) => {
     const { username } = request.params
     const { areAll } = readRegeneration(request)
-    if (!areAll) return { username, api_key: await resetMasterKey(installation, username) }
-    const { token, names } = await resetAllKeys(installation, username)
+    const context = { ...installation, address: clientAddress(request) }
+    if (!areAll) return { username, api_key: await resetMasterKey(context, username) }
+    const { token, names } = await resetAllKeys(context, username)
     return { username, api_key: token, keys: names }
   })
 }

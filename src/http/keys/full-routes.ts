@@ -5,6 +5,7 @@ import { findKey } from '../../keys/reading/find-key.ts'
 import { listKeys } from '../../keys/reading/list-keys.ts'
 import { updateKey } from '../../keys/update-key.ts'
 import { keysCaller } from '../middleware/authenticate.ts'
+import { clientAddress } from '../middleware/credential/client-address.ts'
 import { forbidStoring } from '../middleware/guard-answers.ts'
 import { refuseRepeated } from '../middleware/idempotency-key.ts'
 import type { Parameters } from '../middleware/parameters.ts'
@@ -22,7 +23,11 @@ export async function fullKeysRoutes(app: FastifyInstance, services: Services): 
   const { installation, keysMutex } = services
   const acting = async (request: FastifyRequest) => ({
     account: await addressedAccount(services, request),
-    context: { ...installation, caller: await keysCaller(services, request) },
+    context: {
+      ...installation,
+      caller: await keysCaller(services, request),
+      address: clientAddress(request),
+    },
   })
 
   app.get('/keys', { ...common, schema: listFullSchema }, async (request) => {

@@ -9,6 +9,7 @@ import { listKeys } from '../../keys/reading/list-keys.ts'
 import { regenerateToken } from '../../keys/regenerate-token.ts'
 import { addressOf } from '../middleware/address.ts'
 import { keysCaller } from '../middleware/authenticate.ts'
+import { clientAddress } from '../middleware/credential/client-address.ts'
 import { respondWithKeyError } from '../middleware/error-response.ts'
 import { forbidStoring } from '../middleware/guard-answers.ts'
 import { refuseRepeated } from '../middleware/idempotency-key.ts'
@@ -24,8 +25,11 @@ export async function keysRoutes(app: FastifyInstance, services: Services): Prom
   app.setNotFoundHandler(app.refuseUnknownRoute)
   forbidStoring(app)
   const { installation, keysMutex } = services
-  const actingIn = ({ identification }: FastifyRequest) =>
-    identification?.outcome === 'known' ? { ...installation, caller: identification.principal } : installation
+  const actingIn = (request: FastifyRequest) => ({
+    ...installation,
+    address: clientAddress(request),
+    ...(request.identification?.outcome === 'known' && { caller: request.identification.principal }),
+  })
 
   app.get(list, { ...common, schema: listSchema }, async (request) => {
     const account = await addressedAccount(services, request)

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import type { Account, Principal } from '../../auth/account.ts'
+import type { Account, Holder, Principal } from '../../auth/account.ts'
 import {
   requireMapsAccess,
   requireMasterForJobs,
@@ -38,6 +38,7 @@ export async function sessionCaller(
 ): Promise<Principal> {
   const known = recall(services.directory, nameIn(request), credential)
   request.identification = known ?? (await identifyOnce(services, request, credential))
+  noteUse(services, request, request.identification)
   return requireSqlAccess(services.directory, request.identification)
 }
 
@@ -56,7 +57,7 @@ export async function keysCaller(services: CallerServices, request: FastifyReque
   return requireMasterForKeys(await identifyCaller(services, request))
 }
 
-type CallerServices = Pick<Services, 'directory' | 'metrics' | 'refusals' | 'wrongTokens'>
+type CallerServices = Pick<Services, 'directory' | 'metrics' | 'refusals' | 'keyUses' | 'wrongTokens'>
 
 /** The caller for the account in the path. Identified once per request. */
 export async function identifyCaller(
@@ -65,15 +66,14 @@ export async function identifyCaller(
 ): Promise<Identification> {
   request.identification ??=
     recallCaller(services, request) ?? (await identifyOnce(services, request, credentialIn(request)))
+  noteUse(services, request, request.identification)
   return request.identification
 }
 
 /** The same without waiting, if cached. */
-export function recallCaller(
-  { directory }: CallerServices,
-  request: FastifyRequest,
-): Identification | undefined {
-  request.identification ??= recall(directory, nameIn(request), credentialIn(request)) ?? null
+export function recallCaller(services: CallerServices, request: FastifyRequest): Identification | undefined {
+  request.identification ??= recall(services.directory, nameIn(request), credentialIn(request)) ?? null
+  if (request.identification) noteUse(services, request, request.identification)
   return request.identification ?? undefined
 }
 
@@ -96,6 +96,21 @@ async function identifyOnce(
   return identification
 }
 
+function noteUse(services: CallerServices, request: FastifyRequest, identification: Identification): void {
+  if (identification.outcome === 'known') noteKeyUse(services, request, identification.principal)
+}
+
+/** For the audit record. The token of the public key is no secret: its use tells nothing. */
+function noteKeyUse({ keyUses }: CallerServices, request: FastifyRequest, { account, key }: Holder): void {
+  if (key.type === 'default') return
+  keyUses.note(key.id, () => ({
+    username: account.username,
+    keyName: key.name,
+    address: clientAddress(request),
+    apis: key.apis,
+  }))
+}
+
 const isRefused = ({ outcome }: Identification) =>
   outcome === 'wrong-credential' || outcome === 'wrong-username'
 
@@ -107,13 +122,16 @@ export async function accountOfHolder(services: CallerServices, request: Fastify
   // The token of the public key identifies no caller: every account has it.
   if (credential.kind !== 'token' || credential.token === defaultToken) throw errors.unauthorized()
   const find = () => holderOf(services.directory, credential)
-  const { account, named } = await services.wrongTokens.attempt(
+  const { holder, named } = await services.wrongTokens.attempt(
     clientAddress(request),
     credential,
     find,
-    (found) => !found.account,
+    (found) => !found.holder,
   )
-  if (account) return account
+  if (holder) {
+    noteKeyUse(services, request, holder)
+    return holder.account
+  }
   noteRefusal(services, request, named, 'wrong-credential')
   throw errors.unauthorized()
 }
@@ -122,17 +140,17 @@ export async function accountOfHolder(services: CallerServices, request: Fastify
 async function holderOf(
   directory: Directory,
   credential: TokenCredential,
-): Promise<{ account?: Account | undefined; named: string }> {
+): Promise<{ holder?: Holder | undefined; named: string }> {
   const { token, username } = credential
   if (username === undefined) {
     const holder = await directory.findHolder(token)
     if (holder) refuseSuspended(holder.account, holder.key)
-    return { account: holder?.account, named: withoutName }
+    return { holder, named: withoutName }
   }
   if (!(await directory.findAccount(username))) return { named: withoutName }
   const identification = await identify(directory, username, credential)
   return {
-    account: identification.outcome === 'known' ? identification.principal.account : undefined,
+    holder: identification.outcome === 'known' ? identification.principal : undefined,
     named: username,
   }
 }
