@@ -123,6 +123,6 @@ export class TextCut {
   }
 }
 
-const shortText = 1_024
+export const shortText = 1_024
 export const longText = 256 * 1_024
 const mostTogether = 4 * 1_024 * 1_024

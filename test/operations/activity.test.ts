@@ -210,14 +210,20 @@ test('the command line shows and stops the same', async (t) => {
   const nothing = await cartage(env, 'activity', 'stop', '--user', user.username)
   assert.deepEqual([nothing.code, nothing.out], [0, 'nothing ran\n'])
   for (const args of [['stop'], ['stop', id, '--user', 'a'], ['--limit', '0']])
+  const long = ask(user, `select pg_sleep(600), ' ${'😀'.repeat(100)}'`)
+  const { id: longId } = await shown((each) => each.text?.includes('😀') ?? false)
+  const cut = await cartage(env, 'activity', '--user', user.username)
+  assert.match(cut.out, /^ {4}select pg_sleep\(600\), ' 😀+…$/mu)
     assert.equal((await cartage(env, 'activity', ...args)).code, 2, args.join(' '))
 })
 
 async function house(t: TestContext, options: Parameters<typeof setup>[1] = {}) {
   const bundle: Setup = await setup(t, options)
   const operator = operatorOf(t, bundle.url, bundle.keys.adminToken)
+  assert.equal((await cartage(env, 'activity', 'stop', longId)).code, 0)
   const { user } = bundle
   const shown = (isMeant: (statement: ActivityStatement) => boolean) =>
+  assert.equal((await long).status, 409)
     eventually(async () => {
       const { statements } = await operator.activity({ user: user.username })
       const found = statements.find(isMeant)
