@@ -44,6 +44,9 @@ export type Answer = Readonly<{
   stopped: readonly Stopped[]
 }>
 
+/** By the name of the process, with which the ids of its statements begin. */
+export type ProcessAnswer = Answer & Readonly<{ process: string }>
+
 /** Cuts a text, never inside a character. */
 export function cutText(text: string, most: number): Readonly<{ text: string; isCut: boolean }> {
   return text.length <= most ? { text, isCut: false } : { text: beginningOf(text, most), isCut: true }

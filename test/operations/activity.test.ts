@@ -169,9 +169,17 @@ test('what other processes run is shown and stopped, a stopped process is counte
   const first = begin()
   await operator.stopActivity((await running()).id)
   assert.equal(((await first) as CartageError).code, 'statement-cancelled')
+  const here = createClient({ baseUrl: url, username: 'many', token: created.masterToken })
+  t.after(() => here.close())
+  const third = here.sql('select pg_sleep(600)').catch((error: unknown) => error)
+  const ended = await running()
+  await operator.stopActivity(ended.id)
+  await third
   const second = begin()
   const { id } = await running()
   other.pause()
+  // Its own process has answered.
+  await assert.rejects(operator.stopActivity(ended.id), { code: 'activity-not-found' })
   const startedAt = performance.now()
   assert.equal((await operator.activity()).silent_processes, 1)
   assert.ok(performance.now() - startedAt < 10_000)
@@ -187,6 +195,7 @@ test('what other processes run is shown and stopped, a stopped process is counte
     const { statements, silent_processes } = await operator.activity()
     assert.deepEqual([statements, silent_processes], [[], 0])
   })
+  await assert.rejects(operator.stopActivity(id), { code: 'activity-not-answered' })
 })
 
 test('the command line shows and stops the same', async (t) => {
@@ -201,29 +210,29 @@ test('the command line shows and stops the same', async (t) => {
   assert.equal(text, '    select pg_sleep(600), 1 as one')
   const full = await cartage(env, 'activity', '--user', user.username, '--full', '--json')
   assert.equal(JSON.parse(full.out).statements[0].text, 'select pg_sleep(600),\n  1 as one')
+  const long = ask(user, `select pg_sleep(600), ' ${'😀'.repeat(100)}'`)
+  const { id: longId } = await shown((each) => each.text?.includes('😀') ?? false)
+  const cut = await cartage(env, 'activity', '--user', user.username)
+  assert.match(cut.out, /^ {4}select pg_sleep\(600\), ' 😀+…$/mu)
   const stopped = await cartage(env, 'activity', 'stop', id)
   assert.deepEqual([stopped.code, stopped.out], [0, `stopped ${id} (query)\n`], stopped.err)
   assert.equal((await answer).status, 409)
   const again = await cartage(env, 'activity', 'stop', id)
   assert.deepEqual([again.code, again.out], [1, ''])
   assert.match(again.err, /Nothing runs with the id/)
+  assert.equal((await cartage(env, 'activity', 'stop', longId)).code, 0)
   const nothing = await cartage(env, 'activity', 'stop', '--user', user.username)
   assert.deepEqual([nothing.code, nothing.out], [0, 'nothing ran\n'])
+  assert.equal((await long).status, 409)
   for (const args of [['stop'], ['stop', id, '--user', 'a'], ['--limit', '0']])
-  const long = ask(user, `select pg_sleep(600), ' ${'😀'.repeat(100)}'`)
-  const { id: longId } = await shown((each) => each.text?.includes('😀') ?? false)
-  const cut = await cartage(env, 'activity', '--user', user.username)
-  assert.match(cut.out, /^ {4}select pg_sleep\(600\), ' 😀+…$/mu)
     assert.equal((await cartage(env, 'activity', ...args)).code, 2, args.join(' '))
 })
 
 async function house(t: TestContext, options: Parameters<typeof setup>[1] = {}) {
   const bundle: Setup = await setup(t, options)
   const operator = operatorOf(t, bundle.url, bundle.keys.adminToken)
-  assert.equal((await cartage(env, 'activity', 'stop', longId)).code, 0)
   const { user } = bundle
   const shown = (isMeant: (statement: ActivityStatement) => boolean) =>
-  assert.equal((await long).status, 409)
     eventually(async () => {
       const { statements } = await operator.activity({ user: user.username })
       const found = statements.find(isMeant)
