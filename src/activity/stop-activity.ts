@@ -15,16 +15,22 @@ export type StoppedActivity = Readonly<{ stopped: readonly Stopped[]; silent: nu
  * else. Throws if nothing runs under this id.
  */
 export async function stopActivity(databases: Databases, id: string): Promise<StoppedActivity> {
-  const stopped = jobId.test(id) ? await stopJob(databases, id) : await stopStatement(databases, id)
+  const process = statementId.exec(id)?.[1]
+  if (process === undefined && !jobId.test(id)) throw errors.activityNotFound(id)
+  await recordRequest(databases, { subject: id })
+  const stopped =
+    process === undefined ? await stopJob(databases, id) : await stopStatement(databases, process, id)
   await record(databases, stopped)
   if (stopped.length === 0) throw errors.activityNotFound(id)
   return { stopped, silent: 0 }
 }
 
 /** Asks only the process that the id names: another one that does not answer is no reason to wait. */
-async function stopStatement({ control }: Databases, id: string): Promise<readonly Stopped[]> {
-  const process = statementId.exec(id)?.[1]
-  if (process === undefined) return []
+async function stopStatement(
+  { control }: Databases,
+  process: string,
+  id: string,
+): Promise<readonly Stopped[]> {
   const answer = await askProcess(control, process, { ask: 'stop', id }, stopMs)
   if (!answer) throw errors.activityNotAnswered()
   return answer.stopped
@@ -37,6 +43,7 @@ const jobId = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 export async function stopActivityOf(databases: Databases, username: string): Promise<StoppedActivity> {
   const account = await userByName(databases.control, username)
   if (!account) throw errors.accountNotFound('User', username)
+  await recordRequest(databases, { account: username })
   const { statements } = await readJobStatements(databases.control, {
     username,
     limit: mostJobs,
@@ -80,6 +87,12 @@ async function stopJob(databases: Databases, id: string): Promise<readonly Stopp
 }
 
 const hasEndedBefore: ReadonlySet<string> = new Set(['cancel-refused', 'job-not-found'])
+
+/** Before anything is stopped: whoever asked may not live to record what came of it. */
+const recordRequest = (
+  { control }: Databases,
+  meant: Readonly<{ subject: string }> | Readonly<{ account: string }>,
+) => recordAudit(control, { actor: operator, action: 'activity.stop', ...meant })
 
 async function record({ control }: Databases, stopped: readonly Stopped[]): Promise<void> {
   for (const { id, username, kind, key, hasEnded } of stopped) {

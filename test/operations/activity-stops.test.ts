@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import pg from 'pg'
-import { CartageError } from '../../src/client/cartage-error.ts'
+import type { CartageError } from '../../src/client/cartage-error.ts'
 import { createAdminClient } from '../../src/client/client.ts'
 import type { ActivityStatement } from '../../src/contract/documents.ts'
 import { ask } from '../support/http/ask.ts'

@@ -185,6 +185,9 @@ test('what other processes run is shown and stopped, a stopped process is counte
   assert.ok(performance.now() - startedAt < 10_000)
   const error = await operator.stopActivity(id).catch((thrown: unknown) => thrown)
   assert.equal((error as CartageError).code, 'activity-not-answered')
+  // It may have been stopped all the same.
+  const [asked] = await operator.audit({ action: 'activity.stop' })
+  assert.deepEqual([asked!.actor, asked!.subject], ['operator', id])
   other.resume()
   await eventually(async () => assert.equal((await operator.activity()).silent_processes, 0))
   // The question was over when the process heard of it.
