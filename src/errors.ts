@@ -263,11 +263,11 @@ export const errors = {
   // activity
   activityNotFound: (id: string) =>
     raise('activity-not-found', 'not-found', `Nothing runs with the id ${id}: it may have ended`),
-  activityNotAnswered: (count: number) =>
+  activityNotAnswered: () =>
     raise(
       'activity-not-answered',
       'unavailable',
-      `${count === 1 ? 'A process' : `${count} processes`} did not answer in time: it is not known whether the statement was stopped`,
+      'The process of this statement did not answer: it has ended or is cut off, and it is not known whether the statement was stopped',
       { retryAfterSeconds: 5 },
     ),
 

@@ -1,5 +1,5 @@
 import type { Queryable } from '../postgres/transaction.ts'
-import type { Answer, Question } from './question.ts'
+import type { Answer, ProcessAnswer, Question } from './question.ts'
 
 export const activityChannel = 'cartage_activity'
 
@@ -41,20 +41,21 @@ export async function writeAnswer(
   )
 }
 
-export async function countAnswers(control: Queryable, questionId: string): Promise<number> {
-  const { rows } = await control.query<{ count: number }>(
-    'select count(*)::integer as count from cartage.activity_answers where question_id = $1',
+/** The names of the processes that have answered. */
+export async function readAnswered(control: Queryable, questionId: string): Promise<readonly string[]> {
+  const { rows } = await control.query<{ process: string }>(
+    'select process from cartage.activity_answers where question_id = $1',
     [questionId],
   )
-  return rows[0]!.count
+  return rows.map(({ process }) => process)
 }
 
-export async function readAnswers(control: Queryable, questionId: string): Promise<readonly Answer[]> {
-  const { rows } = await control.query<{ answer: Answer }>(
-    'select answer from cartage.activity_answers where question_id = $1',
+export async function readAnswers(control: Queryable, questionId: string): Promise<readonly ProcessAnswer[]> {
+  const { rows } = await control.query<{ process: string; answer: Answer }>(
+    'select process, answer from cartage.activity_answers where question_id = $1',
     [questionId],
   )
-  return rows.map(({ answer }) => answer)
+  return rows.map(({ process, answer }) => ({ ...answer, process }))
 }
 
 /** With its answers. */

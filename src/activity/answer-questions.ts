@@ -41,11 +41,9 @@ export class AnswerQuestions {
     if (question.ask === 'list') return this.#list(question, known)
     const isMeant = ({ id, principal }: RunningStatement) =>
       question.ask === 'stop' ? id === question.id : principal.account.username === question.username
-    return {
-      statements: [],
-      left: 0,
-      stopped: await Promise.all(known.filter(isMeant).map((one) => stop(one))),
-    }
+    // What has ended since was not stopped.
+    const going = known.filter((one) => isMeant(one) && this.#running.find(one.id))
+    return { statements: [], left: 0, stopped: await Promise.all(going.map((one) => stop(one))) }
   }
 
   async #list(
@@ -125,6 +123,6 @@ export class TextCut {
   }
 }
 
-const shortText = 1_024
+export const shortText = 1_024
 export const longText = 256 * 1_024
 const mostTogether = 4 * 1_024 * 1_024

@@ -1,7 +1,7 @@
 import { operator, recordAudit } from '../audit/audit-store.ts'
 import { type JobStatement, readJobStatements } from '../jobs/activity-store.ts'
 import type { Databases } from '../postgres/databases.ts'
-import { longText, TextCut } from './answer-questions.ts'
+import { longText, shortText, TextCut } from './answer-questions.ts'
 import { askProcesses } from './ask-processes.ts'
 import { lookAtBackends, type SeenBackend } from './look-at-backends.ts'
 import type { Blocker, ToldStatement } from './question.ts'
@@ -39,7 +39,7 @@ export async function listActivity(databases: Databases, filter: ActivityFilter)
   if (isFull) await recordReading(databases, username)
   const [{ answers, silent }, jobs] = await Promise.all([
     askProcesses(control, { ask: 'list', username, isFull, limit }, answerMs),
-    readJobStatements(control, { username, limit, textLength: longText + 1 }),
+    readJobStatements(control, { username, limit, textLength: (isFull ? longText : shortText) + 1 }),
   ])
   const told = [
     ...answers.flatMap(({ statements }) => statements),
@@ -112,7 +112,8 @@ function listed(
   return {
     ...one,
     since: new Date(Date.now() - runMs),
-    host: hosts.get(hostId).name,
+    // Another process may know a host that this one has yet to hear of.
+    host: hosts.has(hostId) ? hosts.get(hostId).name : `host ${hostId}`,
     blockedBy: [...new Set(blockedBy.map(nameOf))],
   }
 }

@@ -16,7 +16,7 @@ export type SeenBackend = Readonly<{
 
 export type BackendPlace = Readonly<{ hostId: number; pid: number }>
 
-/** Looks at backends, in one query per host. Undefined for one that is gone, or whose host does not answer in time. */
+/** Looks at backends, in one query per host. Undefined for one that is gone, or whose host is unknown or does not answer in time. */
 export async function lookAtBackends(
   databases: Databases,
   places: readonly BackendPlace[],
@@ -37,6 +37,7 @@ async function lookOnHost(
   hostId: number,
   pids: readonly number[],
 ): Promise<ReadonlyMap<number, SeenBackend>> {
+  if (!hosts.has(hostId)) return new Map()
   const look = admin.use(adminTarget(hosts, hostId), async (session) => {
     session.expectAnswersWithin(answerMs)
     return (await session.look<SeenBackend>('look-at-backends', text, [pids])).rows

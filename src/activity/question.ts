@@ -1,4 +1,5 @@
 import type { ActivityKind, ActivityWait } from '../contract/admin-names.ts'
+import { beginningOf } from '../contract/text/format.ts'
 
 /** What every process is asked. */
 export type Question =
@@ -43,9 +44,10 @@ export type Answer = Readonly<{
   stopped: readonly Stopped[]
 }>
 
+/** By the name of the process, with which the ids of its statements begin. */
+export type ProcessAnswer = Answer & Readonly<{ process: string }>
+
 /** Cuts a text, never inside a character. */
 export function cutText(text: string, most: number): Readonly<{ text: string; isCut: boolean }> {
-  if (text.length <= most) return { text, isCut: false }
-  const isInside = /[\uD800-\uDBFF]/.test(text[most - 1]!)
-  return { text: text.slice(0, isInside ? most - 1 : most), isCut: true }
+  return text.length <= most ? { text, isCut: false } : { text: beginningOf(text, most), isCut: true }
 }

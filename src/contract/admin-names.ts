@@ -28,6 +28,7 @@ export const auditActions = [
   'authentication.refused',
   'session.ended',
   'activity.read',
+  'activity.stop',
   'activity.stopped',
 ] as const
 export type AuditAction = (typeof auditActions)[number]

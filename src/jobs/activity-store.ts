@@ -132,8 +132,14 @@ export async function findActiveJob(
   id: string,
 ): Promise<Readonly<{ username: string; isImport: boolean }> | undefined> {
   const { rows } = await control.query<{ username: string; isImport: boolean }>(
-    `select u.username, j.is_import as "isImport" from cartage.jobs j join cartage.users u on u.id = j.user_id
-     where j.id = $1 and j.finished_at is null`,
+    // Each part has a partial index: finished jobs, of which there are many, are not read.
+    `select u.username, j.is_import as "isImport" from (
+       select user_id, is_import from cartage.jobs where id = $1 and status = 'running'
+       union all
+       select user_id, is_import from cartage.jobs where id = $1 and status = 'pending' and not_before is null
+       union all
+       select user_id, is_import from cartage.jobs where id = $1 and status = 'pending' and not_before is not null
+     ) j join cartage.users u on u.id = j.user_id`,
     [id],
   )
   return rows[0]

@@ -70,6 +70,8 @@ export class QueryRun implements RunHandler {
   #isHeldBack = false
   /** Discard further data from the wire. */
   #isDropping = false
+  /** The answer is not whole, or not allowed: even a statement that completes fails. */
+  #isSpoilt = false
   /** Committed here, but not confirmed by a replica. */
   #isUnconfirmed = false
   /** Why the statement did not run: its values do not fit. */
@@ -88,7 +90,7 @@ export class QueryRun implements RunHandler {
     })
     options.format.begin(
       this.#out,
-      (reason) => this.#run.stop(reason),
+      (reason) => this.#refuse(reason),
       (sentence) => this.#warn(sentence),
     )
     const bind = options.bind && ((types: readonly number[]) => this.#bind(types))
@@ -106,7 +108,7 @@ export class QueryRun implements RunHandler {
   }
 
   rowDescription(buffer: Buffer, start: number, end: number): void {
-    if (this.#isDropping) return
+    if (this.#drops()) return
     const columns = this.#options.columnLists.read(buffer, start, end)
     if (columns.length > 0) this.#columns = columns
     this.#options.format.columns(this.#out, columns)
@@ -114,7 +116,7 @@ export class QueryRun implements RunHandler {
 
   dataRow(buffer: Buffer, start: number, end: number): void {
     this.#hasNewRows = true
-    if (this.#isDropping) return
+    if (this.#drops()) return
     const { format } = this.#options
     if (end - start <= longRowBytes) format.row(this.#out, buffer, start, end)
     else this.#writeInSteps(format.longRow(this.#out, buffer, start))
@@ -128,7 +130,7 @@ export class QueryRun implements RunHandler {
   }
 
   rowTooLong(): void {
-    this.#run.stop(errors.rowTooLarge(this.longestRow))
+    this.#refuse(errors.rowTooLarge(this.longestRow))
   }
 
   commandComplete(tag: string): void {
@@ -143,18 +145,18 @@ export class QueryRun implements RunHandler {
   }
 
   copyOut(): void {
-    this.#run.stop(errors.copyElsewhere())
+    this.#refuse(errors.copyElsewhere())
   }
 
   copyIn(): void {
-    this.#run.stop(errors.copyElsewhere())
+    this.#refuse(errors.copyElsewhere())
   }
 
   parameterStatus(name: string, value: string): void {
-    if (name === 'client_encoding' && value !== 'UTF8') this.#run.stop(errors.clientEncodingFixed())
+    if (name === 'client_encoding' && value !== 'UTF8') this.#refuse(errors.clientEncodingFixed())
     // The next text would mean something else to PostgreSQL than to the check of its statements.
     if (name === 'standard_conforming_strings' && value !== 'on' && this.#run.isKept)
-      this.#run.stop(errors.settingFixed(name, 'on'))
+      this.#refuse(errors.settingFixed(name, 'on'))
   }
 
   answered(outcome: WireOutcome): void {
@@ -175,7 +177,18 @@ export class QueryRun implements RunHandler {
     }
     if (this.#isUnconfirmed) return errors.statementOutcomeUnknown(undefined)
     if (transactionStatus !== 'I' && !this.#run.isKept) return stopReason ?? errors.transactionOpen()
-    return stopReason && this.#isDropping ? completed(stopReason) : undefined
+    return stopReason && this.#isSpoilt ? completed(stopReason) : undefined
+  }
+
+  /** Stops a statement whose answer cannot be given. */
+  #refuse(reason: AppError): void {
+    this.#isSpoilt = true
+    this.#run.stop(reason)
+  }
+
+  #drops(): boolean {
+    this.#isSpoilt ||= this.#isDropping
+    return this.#isDropping
   }
 
   #bind(types: readonly number[]): readonly (string | null)[] | null {
@@ -193,7 +206,7 @@ export class QueryRun implements RunHandler {
 
   /** A warning stands before the rows: too late for one is too late for the answer. */
   #warn(sentence: string): void {
-    if (this.#target) this.#run.stop(errors.badRequest(sentence))
+    if (this.#target) this.#refuse(errors.badRequest(sentence))
     else this.#options.warn?.(sentence)
   }
 
@@ -208,7 +221,7 @@ export class QueryRun implements RunHandler {
     this.#isHeldBack = true
     if (this.#run.isOver) return
     this.#run.wire.pause()
-    this.#target.wait.begin(() => this.#run.stop(errors.clientLeft()))
+    this.#target.wait.begin(() => this.#refuse(errors.clientLeft()))
   }
 
   #sent(chunk: Buffer, error: Error | null | undefined): void {
@@ -241,6 +254,7 @@ export class QueryRun implements RunHandler {
   /** Reads on; drops the rest of a long row. */
   #goOn(): void {
     if (this.#longRow) {
+      this.#isSpoilt ||= this.#isDropping
       this.#longRow.drop()
       this.#longRow = null
       this.#run.flowed()

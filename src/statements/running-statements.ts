@@ -52,6 +52,7 @@ export class RunningStatement {
   #on: Stoppable | null = null
   #stopReason: AppError | null = null
   #waiting: AbortController | null = null
+  #hasEnded = false
 
   constructor(
     id: string,
@@ -103,8 +104,9 @@ export class RunningStatement {
     return this.#stopReason
   }
 
-  /** Stops it. Settles when it has ended. */
+  /** Stops it, unless it has ended: its connection may be the next statement's. Settles when it has ended. */
   stop(reason: AppError): Promise<void> {
+    if (this.#hasEnded) return Promise.resolve()
     const ended = new Promise<void>((resolve) => {
       const others = this.#onEnd
       this.#onEnd = () => {
@@ -119,6 +121,7 @@ export class RunningStatement {
   }
 
   end(): void {
+    this.#hasEnded = true
     this.#forget()
     this.#onEnd?.()
   }

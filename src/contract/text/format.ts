@@ -30,5 +30,9 @@ export function formatDuration(ms: number): string {
 /** A text for one line, cut where it is too long, with a sign that it was. */
 export const shorten = (text: string, length = 80) => {
   const line = text.replace(/\s+/g, ' ').trim()
-  return line.length <= length ? line : `${line.slice(0, length - 1)}…`
+  return line.length <= length ? line : `${beginningOf(line, length - 1)}…`
 }
+
+/** At most this many characters of JavaScript, never half of one that has two. */
+export const beginningOf = (text: string, most: number) =>
+  text.slice(0, /[\uD800-\uDBFF]/.test(text[most - 1] ?? '') ? most - 1 : most)
