@@ -2,8 +2,6 @@ import { isFinal } from '../contract/job-status.ts'
 import type { ClaimedJob } from '../jobs/claim-store.ts'
 import type { Job } from '../jobs/job.ts'
 import { releaseClaims } from '../jobs/queue-store.ts'
-import type { Flow } from '../postgres/session.ts'
-import { flowSince, noFlow } from '../usage/flow-since.ts'
 import { usageCounts } from '../usage/usage-counts.ts'
 import { runImport } from './import-step.ts'
 import { JobRun } from './job-run.ts'
@@ -60,19 +58,19 @@ async function runToEnd(context: WorkContext, run: JobRun): Promise<Job | Interr
 
 async function runNext(context: WorkContext, run: JobRun): Promise<Interruption | undefined> {
   const startedAt = performance.now()
-  const before = run.session?.flow ?? noFlow
   try {
     return await (run.job.isImport ? runImport(context, run) : runStep(context, run))
   } finally {
-    countStep(context, run, before, performance.now() - startedAt)
+    countStep(context, run, performance.now() - startedAt)
   }
 }
 
 /** What the account has used. Rows of a job are sent to nobody. */
-function countStep({ databases }: WorkContext, run: JobRun, before: Flow, postgresMs: number): void {
-  const { session, job, claimed } = run
+function countStep({ databases }: WorkContext, run: JobRun, postgresMs: number): void {
+  const { job, claimed } = run
   usageCounts(databases).add(claimed.userId, job.isImport ? 'import' : 'job', {
-    ...(session && { ...flowSince(session, before), rowsOut: 0 }),
+    ...run.takeFlow(),
+    rowsOut: 0,
     postgresMs,
     jobs: isFinal(job.status) ? 1 : 0,
   })

@@ -50,6 +50,28 @@ test('rows, bytes, time, requests, jobs and tiles of an account are counted by k
   assert.deepEqual(theirs.periods[0]!.requests, { query: 1 })
 })
 
+test('a job counts what its own steps used, not what its connection has done before', async (t) => {
+  const house = await setup(t, { worker: true })
+  const { user } = house
+  await user.sql('create table places as select generate_series(1, 500) as n; create sequence tries')
+  const dyingOnce = `do $$ begin
+    if nextval('tries') = 1 then perform pg_terminate_backend(pg_backend_pid()), pg_sleep(60); end if;
+  end $$`
+  const jobs = jobApi(user)
+  for (const items of [
+    ['update places set n = n + 1'],
+    ['delete from places where n = 2'],
+    // The second item loses the connection.
+    ['delete from places where n = 3', dyingOnce, 'delete from places where n = 4'],
+    ['delete from places where n = 5'],
+  ])
+    await jobs.ended((await jobs.submit(items)).job_id)
+  await eventually(async () => {
+    const { periods } = await usageOf(t, house, 4)
+    assert.deepEqual([periods[0]!.jobs, periods[0]!.rows_in], [4, 504])
+  })
+})
+
 test('what a process has counted is stored when it stops, and added to what others have counted', async (t) => {
   const place = await newInstallation(t)
   const keeper = await place.start()
