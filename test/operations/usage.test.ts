@@ -128,11 +128,18 @@ test('use is kept for 90 days and goes with its account', async (t) => {
     )
   for (const days of [1, 89, 91, 300]) await insert(house.user.account.userId, days)
   await insert(other.account.userId, 1)
+  // More accounts, and more rows of one, than one step deletes.
+  await control.query(
+    `insert into cartage.usage (user_id, hour, kind)
+     select 1000000 + n % 25, date_trunc('hour', now(), 'UTC'), 'key' || n from generate_series(1, 50) n
+     union all
+     select 2000000, date_trunc('hour', now(), 'UTC'), 'key' || n from generate_series(1, 6000) n`,
+  )
   await deleteUser(opened, other.username)
   while (await cleanUsage(control, 90));
   const { rows } = await control.query(
     `select user_id, round(extract(epoch from now() - hour) / 86400)::integer as days
-     from cartage.usage where kind = 'key' order by hour`,
+     from cartage.usage where kind like 'key%' order by hour`,
   )
   assert.deepEqual(
     rows.map(({ user_id, days }) => [user_id, days]),
