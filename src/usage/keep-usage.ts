@@ -40,7 +40,7 @@ export class KeepUsage {
       .catch((error: unknown) => this.#log.warn({ err: error }, 'cannot store what accounts use'))
   }
 
-  /** Each account once an hour. One whose host does not answer is left out until the next hour. */
+  /** Each account at most once an hour. One whose host does not answer is left out until the next hour. */
   async measure(): Promise<void> {
     if (this.#isMeasuring) return
     this.#isMeasuring = true

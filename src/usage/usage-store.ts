@@ -61,22 +61,30 @@ export async function writeUsage(control: Queryable, { process, number, rows }: 
 /** An account whose data is to be measured. */
 export type Unmeasured = Readonly<{ userId: number; hostId: number; database: string; schema: string }>
 
-/** Takes some accounts whose data nobody has measured in this hour: each is given to one process, once. */
+/**
+ * Takes some accounts whose data nobody has measured in this hour: each is given to one process, once. Those that have
+ * waited longest come first, so that none is left out if there are too many for an hour.
+ */
 export async function takeUnmeasured(control: Queryable, most: number): Promise<readonly Unmeasured[]> {
   const { rows } = await control.query<Unmeasured>(
     `with now as (select date_trunc('hour', clock_timestamp(), 'UTC') as hour),
+     due as (
+       select u.id from cartage.users u cross join now
+       left join cartage.usage_measurements known on known.user_id = u.id
+       where u.state = 'active' and (known.taken_at is null or known.taken_at < now.hour)
+       order by known.taken_at nulls first, u.id limit $1
+     ),
      taken as (
-       insert into cartage.usage (user_id, hour, kind)
-       select u.id, now.hour, 'disk' from cartage.users u cross join now
-       where u.state = 'active' and not exists (
-         select from cartage.usage known
-         where known.user_id = u.id and known.hour = now.hour and known.kind = 'disk')
-       order by u.id limit $1
-       on conflict do nothing
+       insert into cartage.usage_measurements as known (user_id)
+       -- One lock order, so that two processes do not wait for each other.
+       select id from due order by id
+       on conflict (user_id) do update set taken_at = excluded.taken_at
+       where known.taken_at < (select hour from now)
        returning user_id
      )
      select u.id as "userId", d.host_id as "hostId", d.name as database, u.schema_name as schema
-     from taken join cartage.users u on u.id = taken.user_id join cartage.databases d on d.id = u.database_id`,
+     from taken join cartage.users u on u.id = taken.user_id join cartage.databases d on d.id = u.database_id
+     order by u.id`,
     [most],
   )
   return rows
@@ -153,6 +161,10 @@ export async function cleanUsage(control: Queryable, retentionDays: number): Pro
     )
   await control.query(
     `delete from cartage.usage_writers where written_at < clock_timestamp() - interval '1 day'`,
+  )
+  await control.query(
+    `delete from cartage.usage_measurements known
+     where not exists (select from cartage.users u where u.id = known.user_id)`,
   )
   return (past ?? 0) >= stepRows || gone.length > 0
 }

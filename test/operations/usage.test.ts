@@ -6,7 +6,7 @@ import { createAdminClient, createClient } from '../../src/client/client.ts'
 import type { UsageDocument } from '../../src/contract/documents.ts'
 import { KeepUsage } from '../../src/usage/keep-usage.ts'
 import { usageCounts } from '../../src/usage/usage-counts.ts'
-import { cleanUsage, writeUsage } from '../../src/usage/usage-store.ts'
+import { cleanUsage, takeUnmeasured, writeUsage } from '../../src/usage/usage-store.ts'
 import { ask } from '../support/http/ask.ts'
 import { cartage, installation } from '../support/http/call.ts'
 import { openSession } from '../support/http/session-socket.ts'
@@ -113,6 +113,22 @@ test('the size of the data is measured once an hour, by one process', async (t) 
   await Promise.all([new KeepUsage(databases, log).measure(), new KeepUsage(databases, log).measure()])
   const [period] = (await usageOf(t, house, 0)).periods
   assert.ok(period!.disk_bytes! > 500_000, JSON.stringify(period))
+})
+
+test('of more accounts than an hour has time for, those that waited longest are measured first', async (t) => {
+  const house = await setup(t, { isIsolated: true })
+  const { control } = house.service.services.databases
+  const users = [house.user, await house.createUser(), await house.createUser()]
+  const measured: number[] = []
+  for (let hour = 0; hour < 4; hour++) {
+    measured.push(...(await takeUnmeasured(control, 1)).map(({ userId }) => userId))
+    await control.query(
+      `update cartage.usage_measurements set taken_at = taken_at - interval '1 hour';
+       update cartage.usage set hour = hour - interval '1 hour'`,
+    )
+  }
+  const ids = users.map(({ account }) => account.userId)
+  assert.deepEqual(measured, [...ids, ids[0]])
 })
 
 test('use is kept for 90 days and goes with its account', async (t) => {
