@@ -4,6 +4,7 @@ import { createUser } from '../../src/accounts/create-user.ts'
 import { deleteUser } from '../../src/accounts/delete-user.ts'
 import { createAdminClient, createClient } from '../../src/client/client.ts'
 import type { UsageDocument } from '../../src/contract/documents.ts'
+import { adminTarget } from '../../src/postgres/session-target.ts'
 import { KeepUsage } from '../../src/usage/keep-usage.ts'
 import { usageCounts } from '../../src/usage/usage-counts.ts'
 import { cleanUsage, takeUnmeasured, writeUsage } from '../../src/usage/usage-store.ts'
@@ -129,6 +130,21 @@ test('of more accounts than an hour has time for, those that waited longest are 
   }
   const ids = users.map(({ account }) => account.userId)
   assert.deepEqual(measured, [...ids, ids[0]])
+})
+
+test('an account that cannot be measured does not keep its neighbours from it', async (t) => {
+  const house = await setup(t, { isIsolated: true })
+  const { databases, log } = house.service.services
+  const { hostId, database } = house.user.account
+  const neighbour = await house.createUser()
+  await databases.admin.use(adminTarget(databases.hosts, hostId, database), (session) =>
+    session.query(`create or replace function cartage.data_size(account text) returns bigint
+      language sql set search_path = pg_catalog, pg_temp as 'select pg_sleep(60); select 1::bigint'`),
+  )
+  await new KeepUsage(databases, log).measure()
+  assert.deepEqual((await usageOf(t, house, 0)).periods, [])
+  const [period] = (await usageOf(t, house, 0, neighbour.username)).periods
+  assert.equal(typeof period!.disk_bytes, 'number')
 })
 
 test('use is kept for 90 days and goes with its account', async (t) => {
