@@ -7,7 +7,7 @@ create table cartage.usage (
   -- The kind of a request or statement; 'disk' for the size of the data.
   kind        text not null,
   requests    bigint not null default 0,
-  -- Jobs and imports that have ended.
+  -- Jobs and imports that a worker has ended.
   jobs        bigint not null default 0,
   postgres_ms bigint not null default 0,
   rows_out    bigint not null default 0,

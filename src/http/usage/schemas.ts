@@ -15,7 +15,7 @@ const period = {
       description: 'By kind; one that is not named has none',
       properties: Object.fromEntries(usageKinds.map((kind) => [kind, whole])),
     },
-    jobs: { ...whole, description: 'Jobs and imports that have ended' },
+    jobs: { ...whole, description: 'Jobs and imports that are done or have failed; not those that were cancelled' },
     tiles: { ...whole, description: 'Requests for tiles, also those answered from memory' },
     postgres_seconds: { type: 'number', minimum: 0, description: 'In which statements had a connection' },
     rows_out: { ...whole, description: 'Rows that PostgreSQL sent for callers' },
