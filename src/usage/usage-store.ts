@@ -99,6 +99,7 @@ export async function writeDiskBytes(control: Queryable, userId: number, bytes: 
   )
 }
 
+/** Both are full hours. */
 export type UsageFilter = Readonly<{ since: Date; until: Date; by: UsagePeriod }>
 
 export type PeriodUse = Readonly<{
@@ -115,7 +116,7 @@ export type PeriodUse = Readonly<{
   diskBytes: number | null
 }>
 
-/** The periods in which something was used, the oldest first; whole hours from `since` to before `until`. */
+/** The periods in which something was used, the oldest first; from `since` to before `until`. */
 export async function readUsage(
   control: Queryable,
   userId: number,
@@ -127,7 +128,7 @@ export async function readUsage(
          sum(postgres_ms) as postgres_ms, sum(rows_out) as rows_out, sum(rows_in) as rows_in,
          sum(bytes_out) as bytes_out, sum(bytes_in) as bytes_in, max(disk_bytes) as disk_bytes
        from cartage.usage
-       where user_id = $1 and hour >= date_trunc('hour', $2::timestamptz, 'UTC') and hour < $3
+       where user_id = $1 and hour >= $2 and hour < $3
        group by 1, 2
      )
      select period as "from",

@@ -208,6 +208,27 @@ test('the master key reads the use of its account, as JSON or CSV; other keys do
   assert.equal((await fetch(url)).status, 403)
 })
 
+test('an hour is counted in one of two ranges that follow each other', async (t) => {
+  const { url, keys, user, service } = await setup(t)
+  await service.services.databases.control.query(
+    `insert into cartage.usage (user_id, hour, kind, jobs) values ($1, '2026-02-01T10:00Z', 'job', 7)`,
+    [user.account.userId],
+  )
+  const operator = createAdminClient({ baseUrl: url, token: keys.adminToken })
+  t.after(() => operator.close())
+  const [start, middle, end] = [
+    '2026-02-01T08:20:00Z',
+    '2026-02-01T10:30:00Z',
+    '2026-02-01T12:40:00Z',
+  ] as const
+  const first = await operator.users.usage(user.username, { since: start, until: middle })
+  const second = await operator.users.usage(user.username, { since: middle, until: end })
+  assert.deepEqual([first.since, first.until], ['2026-02-01T08:00:00.000Z', '2026-02-01T10:00:00.000Z'])
+  assert.deepEqual([second.since, second.until], ['2026-02-01T10:00:00.000Z', '2026-02-01T12:00:00.000Z'])
+  const jobs = [first, second].map(({ periods }) => periods.map((period) => period.jobs))
+  assert.deepEqual(jobs, [[], [7]])
+})
+
 test('parameters of the use that are no such thing are 400 with a sentence', async (t) => {
   const { url, keys, user } = await setup(t)
   for (const [query, sentence] of [
@@ -216,7 +237,8 @@ test('parameters of the use that are no such thing are 400 with a sentence', asy
     ['since=2026-02-31', /^Invalid since: it must be a day/],
     ['until=2026-01-01T00:00:00', /^Invalid until/],
     ['until=99999-01-01', /^Invalid until/],
-    ['since=2026-02-01&until=2026-02-01', /^Invalid since: it must be before until$/],
+    ['since=2026-02-01&until=2026-02-01', /^Invalid since: it must be in an hour before the hour of until$/],
+    ['since=2026-02-01T10:10:00Z&until=2026-02-01T10:50:00Z', /^Invalid since: it must be in an hour before/],
     ['since=2025-01-01&until=2026-01-01', /^Invalid since: it must be at most 100 days before until$/],
     ['since=a&since=b', /^The parameter since is given more than once$/],
     ['form=csv', /^Unknown parameter: form\. Known: since, until, by, format$/],
