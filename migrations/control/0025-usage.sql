@@ -7,18 +7,24 @@ create table cartage.usage (
   -- The kind of a request or statement; 'disk' for the size of the data.
   kind        text not null,
   requests    bigint not null default 0,
-  -- Jobs and imports that have ended.
+  -- Jobs and imports that a worker has ended.
   jobs        bigint not null default 0,
   postgres_ms bigint not null default 0,
   rows_out    bigint not null default 0,
   rows_in     bigint not null default 0,
   bytes_out   bigint not null default 0,
   bytes_in    bigint not null default 0,
-  -- Null while it is being measured, or if it could not be.
+  -- Of the kind 'disk' only.
   disk_bytes  bigint,
   primary key (user_id, hour, kind)
 ) with (fillfactor = 70);
 create index usage_by_hour on cartage.usage (hour);
+
+-- When the data of an account was last given to a process to be measured.
+create table cartage.usage_measurements (
+  user_id  integer primary key,
+  taken_at timestamptz not null default clock_timestamp()
+);
 
 -- The last batch that each process has written, so that one whose answer was lost is not added twice.
 create table cartage.usage_writers (

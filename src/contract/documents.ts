@@ -780,7 +780,7 @@ export type UsagePeriodDocument = Readonly<{
   /** Its begin, in UTC. */
   from: string
   requests: Readonly<Partial<Record<UsageKind, number>>>
-  /** Jobs and imports that have ended. */
+  /** Jobs and imports that are done or have failed; not those that were cancelled. */
   jobs: number
   tiles: number
   /** In which statements had a connection. */

@@ -9,6 +9,3 @@ export function flowSince({ flow }: Session, then: Flow): Flow {
     bytesIn: flow.bytesIn - then.bytesIn,
   }
 }
-
-/** Of a connection that is not open yet. */
-export const noFlow: Flow = { rowsOut: 0, rowsIn: 0, bytesOut: 0, bytesIn: 0 }

@@ -1,10 +1,11 @@
 import { usageDays } from '../contract/usage-names.ts'
+import { isOutOfReach } from '../hosts/out-of-reach.ts'
 import type { Log } from '../log/log.ts'
 import { answerWithin } from '../postgres/answer-within.ts'
 import type { Databases } from '../postgres/databases.ts'
 import { cleanInSteps } from '../waiting/clean-in-steps.ts'
 import { usageCounts } from './usage-counts.ts'
-import { cleanUsage, takeUnmeasured, writeDiskBytes } from './usage-store.ts'
+import { cleanUsage, takeUnmeasured, type Unmeasured, writeDiskBytes } from './usage-store.ts'
 import { userDataSize } from './user-data-size.ts'
 
 /** Stores what this process has counted, measures the data of accounts, and deletes what is past its time. */
@@ -40,7 +41,7 @@ export class KeepUsage {
       .catch((error: unknown) => this.#log.warn({ err: error }, 'cannot store what accounts use'))
   }
 
-  /** Each account once an hour. One whose host does not answer is left out until the next hour. */
+  /** Each account at most once an hour. One that takes too long is left out, and all of a host that does not answer. */
   async measure(): Promise<void> {
     if (this.#isMeasuring) return
     this.#isMeasuring = true
@@ -50,16 +51,27 @@ export class KeepUsage {
       for (const account of await takeUnmeasured(control, mostMeasured)) {
         if (this.#isStopped) break
         if (silent.has(account.hostId)) continue
-        const size = answerWithin(measureMs, userDataSize(this.#databases, account))
-        const bytes = await size.catch(() => undefined)
-        if (bytes === undefined) silent.add(account.hostId)
-        else await writeDiskBytes(control, account.userId, bytes)
+        if (!(await this.#measureOne(account))) silent.add(account.hostId)
       }
     } catch (error) {
       this.#log.warn({ err: error }, 'cannot measure the data of accounts')
     } finally {
       this.#isMeasuring = false
     }
+  }
+
+  /** False: its host does not answer. */
+  async #measureOne(account: Unmeasured): Promise<boolean> {
+    const { userId } = account
+    let bytes: number
+    try {
+      bytes = await answerWithin(answerMs, userDataSize(this.#databases, account, measureMs))
+    } catch (error) {
+      this.#log.warn({ err: error, userId }, 'cannot measure the data of an account')
+      return !isOutOfReach(error)
+    }
+    await writeDiskBytes(this.#databases.control, userId, bytes)
+    return true
   }
 
   async #clean(): Promise<void> {
@@ -74,4 +86,6 @@ const flushMs = 60_000
 const cleanMs = 3_600_000
 /** In a minute, by one process. */
 const mostMeasured = 20
+/** PostgreSQL ends a measurement after this time; a host that has not answered some time later is silent. */
 const measureMs = 5_000
+const answerMs = 10_000

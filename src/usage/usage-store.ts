@@ -61,22 +61,30 @@ export async function writeUsage(control: Queryable, { process, number, rows }: 
 /** An account whose data is to be measured. */
 export type Unmeasured = Readonly<{ userId: number; hostId: number; database: string; schema: string }>
 
-/** Takes some accounts whose data nobody has measured in this hour: each is given to one process, once. */
+/**
+ * Takes some accounts whose data nobody has measured in this hour: each is given to one process, once. Those that have
+ * waited longest come first, so that none is left out if there are too many for an hour.
+ */
 export async function takeUnmeasured(control: Queryable, most: number): Promise<readonly Unmeasured[]> {
   const { rows } = await control.query<Unmeasured>(
     `with now as (select date_trunc('hour', clock_timestamp(), 'UTC') as hour),
+     due as (
+       select u.id from cartage.users u cross join now
+       left join cartage.usage_measurements known on known.user_id = u.id
+       where u.state = 'active' and (known.taken_at is null or known.taken_at < now.hour)
+       order by known.taken_at nulls first, u.id limit $1
+     ),
      taken as (
-       insert into cartage.usage (user_id, hour, kind)
-       select u.id, now.hour, 'disk' from cartage.users u cross join now
-       where u.state = 'active' and not exists (
-         select from cartage.usage known
-         where known.user_id = u.id and known.hour = now.hour and known.kind = 'disk')
-       order by u.id limit $1
-       on conflict do nothing
+       insert into cartage.usage_measurements as known (user_id)
+       -- One lock order, so that two processes do not wait for each other.
+       select id from due order by id
+       on conflict (user_id) do update set taken_at = excluded.taken_at
+       where known.taken_at < (select hour from now)
        returning user_id
      )
      select u.id as "userId", d.host_id as "hostId", d.name as database, u.schema_name as schema
-     from taken join cartage.users u on u.id = taken.user_id join cartage.databases d on d.id = u.database_id`,
+     from taken join cartage.users u on u.id = taken.user_id join cartage.databases d on d.id = u.database_id
+     order by u.id`,
     [most],
   )
   return rows
@@ -91,6 +99,7 @@ export async function writeDiskBytes(control: Queryable, userId: number, bytes: 
   )
 }
 
+/** Both are full hours. */
 export type UsageFilter = Readonly<{ since: Date; until: Date; by: UsagePeriod }>
 
 export type PeriodUse = Readonly<{
@@ -107,7 +116,7 @@ export type PeriodUse = Readonly<{
   diskBytes: number | null
 }>
 
-/** The periods in which something was used, the oldest first; whole hours from `since` to before `until`. */
+/** The periods in which something was used, the oldest first; from `since` to before `until`. */
 export async function readUsage(
   control: Queryable,
   userId: number,
@@ -119,7 +128,7 @@ export async function readUsage(
          sum(postgres_ms) as postgres_ms, sum(rows_out) as rows_out, sum(rows_in) as rows_in,
          sum(bytes_out) as bytes_out, sum(bytes_in) as bytes_in, max(disk_bytes) as disk_bytes
        from cartage.usage
-       where user_id = $1 and hour >= date_trunc('hour', $2::timestamptz, 'UTC') and hour < $3
+       where user_id = $1 and hour >= $2 and hour < $3
        group by 1, 2
      )
      select period as "from",
@@ -136,22 +145,46 @@ export async function readUsage(
 
 /** Deletes some rows past their time, or of deleted accounts. True: there may be more. */
 export async function cleanUsage(control: Queryable, retentionDays: number): Promise<boolean> {
-  const { rowCount } = await control.query(
+  const { rowCount: past } = await control.query(
     `delete from cartage.usage where ctid = any (array(
        select ctid from cartage.usage
        where hour < clock_timestamp() - make_interval(days => $1) limit ${stepRows}
-     )) or user_id = any (array(
-       select distinct kept.user_id from cartage.usage kept
-       where not exists (select from cartage.users u where u.id = kept.user_id) limit ${stepUsers}
      ))`,
     [retentionDays],
   )
+  const gone = await findGone(control)
+  if (gone.length > 0)
+    await control.query(
+      `delete from cartage.usage where ctid = any (array(
+         select ctid from cartage.usage where user_id = any ($1::integer[]) limit ${stepRows}
+       ))`,
+      [gone],
+    )
   await control.query(
     `delete from cartage.usage_writers where written_at < clock_timestamp() - interval '1 day'`,
   )
-  return (rowCount ?? 0) >= stepRows
+  await control.query(
+    `delete from cartage.usage_measurements known
+     where not exists (select from cartage.users u where u.id = known.user_id)`,
+  )
+  return (past ?? 0) >= stepRows || gone.length > 0
+}
+
+/** Some deleted accounts with rows. Steps from account to account by the index: each has thousands of rows. */
+async function findGone(control: Queryable): Promise<readonly number[]> {
+  const { rows } = await control.query<{ id: number }>(
+    `with recursive counted (id) as (
+       select min(user_id) from cartage.usage
+       union all
+       select (select min(user_id) from cartage.usage where user_id > counted.id) from counted
+       where counted.id is not null
+     )
+     select id from counted
+     where id is not null and not exists (select from cartage.users u where u.id = counted.id)
+     limit ${stepUsers}`,
+  )
+  return rows.map(({ id }) => id)
 }
 
 const stepRows = 5_000
-/** Each has at most some 20,000 rows. */
 const stepUsers = 10

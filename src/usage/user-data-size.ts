@@ -1,13 +1,15 @@
 import type { Databases } from '../postgres/databases.ts'
 import { adminTarget } from '../postgres/session-target.ts'
 
-/** Bytes stored by an account. */
+/** Bytes stored by an account. Rejects if PostgreSQL needs longer than `limitMs`. */
 export async function userDataSize(
   { admin, hosts }: Databases,
   { hostId, database, schema }: Readonly<{ hostId: number; database: string; schema: string }>,
+  limitMs?: number,
 ): Promise<number> {
-  const { rows } = await admin.use(adminTarget(hosts, hostId, database), (session) =>
-    session.query<{ bytes: string }>('select cartodb.cdb_userdatasize($1) as bytes', [schema]),
-  )
+  const { rows } = await admin.use(adminTarget(hosts, hostId, database), async (session) => {
+    if (limitMs !== undefined) await session.query(`set statement_timeout = ${limitMs}`)
+    return session.query<{ bytes: string }>('select cartodb.cdb_userdatasize($1) as bytes', [schema])
+  })
   return Number(rows[0]!.bytes)
 }

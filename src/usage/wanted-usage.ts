@@ -8,15 +8,22 @@ export type UsageWords = Readonly<{
   by?: UsagePeriod | undefined
 }>
 
-/** The last 30 days by day, unless told. Refuses what is no time, and times in the wrong order. */
+/**
+ * The last 30 days with the current hour, by day, unless told. Both ends are moved back to their full hour, so that an
+ * hour is never in two ranges of which one begins where the other ends. Refuses what is no time, and empty ranges.
+ */
 export function wantedUsage({ since, until, by = 'day' }: UsageWords, now: Date): UsageFilter {
-  const end = until === undefined ? now : timeOf('until', until)
+  const end = until === undefined ? new Date(now.getTime() + hourMs) : timeOf('until', until)
   const start = since === undefined ? new Date(end.getTime() - thirtyDaysMs) : timeOf('since', since)
-  if (start >= end) throw errors.badRequest('Invalid since: it must be before until')
+  const range = { since: fullHour(start), until: fullHour(end), by }
+  if (range.since >= range.until)
+    throw errors.badRequest('Invalid since: it must be in an hour before the hour of until')
   if (end.getTime() - start.getTime() > mostMs)
     throw errors.badRequest(`Invalid since: it must be at most ${mostDays} days before until`)
-  return { since: start, until: end, by }
+  return range
 }
+
+const fullHour = (time: Date) => new Date(Math.floor(time.getTime() / hourMs) * hourMs)
 
 function timeOf(name: string, text: string): Date {
   const written = /^(\d{4}-\d\d-\d\d)(T\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:\d\d))?$/.exec(text)
@@ -30,7 +37,8 @@ function timeOf(name: string, text: string): Date {
   )
 }
 
-const dayMs = 86_400_000
+const hourMs = 3_600_000
+const dayMs = 24 * hourMs
 const thirtyDaysMs = 30 * dayMs
 /** Some more than is kept. */
 const mostDays = usageDays + 10

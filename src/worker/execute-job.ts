@@ -2,9 +2,7 @@ import { isFinal } from '../contract/job-status.ts'
 import type { ClaimedJob } from '../jobs/claim-store.ts'
 import type { Job } from '../jobs/job.ts'
 import { releaseClaims } from '../jobs/queue-store.ts'
-import type { Flow } from '../postgres/session.ts'
-import { flowSince, noFlow } from '../usage/flow-since.ts'
-import { usageCounts } from '../usage/usage-counts.ts'
+import { type Use, usageCounts } from '../usage/usage-counts.ts'
 import { runImport } from './import-step.ts'
 import { JobRun } from './job-run.ts'
 import { end, type Interruption, release, reloadRun } from './record-run.ts'
@@ -55,27 +53,24 @@ async function runToEnd(context: WorkContext, run: JobRun): Promise<Job | Interr
   while (!interruption && !isFinal(run.job.status)) {
     interruption = await (context.interrupted.aborted ? release(context, run) : runNext(context, run))
   }
-  return interruption ?? end(context, run)
+  if (interruption) return interruption
+  const ended = await end(context, run)
+  if (typeof ended === 'object') countUse(context, run, { jobs: 1 })
+  return ended
 }
 
 async function runNext(context: WorkContext, run: JobRun): Promise<Interruption | undefined> {
   const startedAt = performance.now()
-  const before = run.session?.flow ?? noFlow
   try {
     return await (run.job.isImport ? runImport(context, run) : runStep(context, run))
   } finally {
-    countStep(context, run, before, performance.now() - startedAt)
+    // Rows of a job are sent to nobody.
+    countUse(context, run, { ...run.takeFlow(), rowsOut: 0, postgresMs: performance.now() - startedAt })
   }
 }
 
-/** What the account has used. Rows of a job are sent to nobody. */
-function countStep({ databases }: WorkContext, run: JobRun, before: Flow, postgresMs: number): void {
-  const { session, job, claimed } = run
-  usageCounts(databases).add(claimed.userId, job.isImport ? 'import' : 'job', {
-    ...(session && { ...flowSince(session, before), rowsOut: 0 }),
-    postgresMs,
-    jobs: isFinal(job.status) ? 1 : 0,
-  })
+function countUse({ databases }: WorkContext, { claimed, job }: JobRun, use: Use): void {
+  usageCounts(databases).add(claimed.userId, job.isImport ? 'import' : 'job', use)
 }
 
 async function drop(

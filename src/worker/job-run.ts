@@ -6,7 +6,8 @@ import { runningStep, type Step } from '../jobs/job-step.ts'
 import type { Flight } from '../jobs/job-store.ts'
 import type { JobWrite } from '../jobs/write-store.ts'
 import { firstHostId } from '../postgres/hosts.ts'
-import type { Session } from '../postgres/session.ts'
+import type { Flow, Session } from '../postgres/session.ts'
+import { flowSince } from '../usage/flow-since.ts'
 
 /** A claimed job in this worker: the row as last written, and what has happened since. Only this class changes it. */
 export class JobRun {
@@ -27,6 +28,8 @@ export class JobRun {
   #ahead: Flight | null = null
   #isRefusedInside = false
   #begunAt = 0
+  /** The connection of the step, and what had gone through it before: it may have served other jobs. */
+  #begunOn: Readonly<{ session: Session; before: Flow }> | null = null
 
   constructor(epoch: string, claimed: ClaimedJob, session: Session | null = null) {
     this.claimed = claimed
@@ -88,8 +91,16 @@ export class JobRun {
   /** Begins the next step on a connection, or retries the running step in another way. */
   beginStep(session: Session): void {
     this.#session = session
+    this.#begunOn = { session, before: session.flow }
     this.#begunAt = performance.now()
     if (!runningStep(this.#job)) this.#job = accepted(beginStep(this.#job, new Date()))
+  }
+
+  /** Takes what has gone through the connection in this step, to be counted once. Null: the step had none. */
+  takeFlow(): Flow | null {
+    const begunOn = this.#begunOn
+    this.#begunOn = null
+    return begunOn && flowSince(begunOn.session, begunOn.before)
   }
 
   /** Takes the open transaction, for one use. */

@@ -65,6 +65,22 @@ test('the TileJSON of a named map needs no key, and tells its tiles, fields, pla
   assert.equal(again.status, 304)
 })
 
+test('the zooms of a TileJSON are in order and in range, whatever the map says', async (t) => {
+  const { user } = await setup(t)
+  await user.sql(places)
+  const layers = [{ id: 'one', options: { sql: 'select * from places' } }]
+  for (const [index, [minzoom, maxzoom, ...expected]] of [
+    [9, 3, 9, 9],
+    [2.5, 2.7, 3, 3],
+    [25, 30, 22, 22],
+    [-5, -1, 0, 0],
+  ].entries()) {
+    await makeMap(user, templateOf(`map${index}`, undefined, { layergroup: { minzoom, maxzoom, layers } }))
+    const found = await tileJsonOf(user, `map${index}`)
+    assert.deepEqual([found.minzoom, found.maxzoom], expected)
+  }
+})
+
 test('the fields of aggregated points are those that they have', async (t) => {
   const { user } = await setup(t)
   await user.sql(places)

@@ -4,9 +4,10 @@ import { createUser } from '../../src/accounts/create-user.ts'
 import { deleteUser } from '../../src/accounts/delete-user.ts'
 import { createAdminClient, createClient } from '../../src/client/client.ts'
 import type { UsageDocument } from '../../src/contract/documents.ts'
+import { adminTarget } from '../../src/postgres/session-target.ts'
 import { KeepUsage } from '../../src/usage/keep-usage.ts'
 import { usageCounts } from '../../src/usage/usage-counts.ts'
-import { cleanUsage, writeUsage } from '../../src/usage/usage-store.ts'
+import { cleanUsage, takeUnmeasured, writeUsage } from '../../src/usage/usage-store.ts'
 import { ask } from '../support/http/ask.ts'
 import { cartage, installation } from '../support/http/call.ts'
 import { openSession } from '../support/http/session-socket.ts'
@@ -48,6 +49,28 @@ test('rows, bytes, time, requests, jobs and tiles of an account are counted by k
   assert.ok(figures.bytes_in > 200 && figures.bytes_in < 100_000, String(figures.bytes_in))
   const theirs = await usageOf(t, house, 1, other.username)
   assert.deepEqual(theirs.periods[0]!.requests, { query: 1 })
+})
+
+test('a job counts what its own steps used, not what its connection has done before', async (t) => {
+  const house = await setup(t, { worker: true })
+  const { user } = house
+  await user.sql('create table places as select generate_series(1, 500) as n; create sequence tries')
+  const dyingOnce = `do $$ begin
+    if nextval('tries') = 1 then perform pg_terminate_backend(pg_backend_pid()), pg_sleep(60); end if;
+  end $$`
+  const jobs = jobApi(user)
+  for (const items of [
+    ['update places set n = n + 1'],
+    ['delete from places where n = 2'],
+    // The second item loses the connection.
+    ['delete from places where n = 3', dyingOnce, 'delete from places where n = 4'],
+    ['delete from places where n = 5'],
+  ])
+    await jobs.ended((await jobs.submit(items)).job_id)
+  await eventually(async () => {
+    const { periods } = await usageOf(t, house, 4)
+    assert.deepEqual([periods[0]!.jobs, periods[0]!.rows_in], [4, 504])
+  })
 })
 
 test('what a process has counted is stored when it stops, and added to what others have counted', async (t) => {
@@ -93,6 +116,37 @@ test('the size of the data is measured once an hour, by one process', async (t) 
   assert.ok(period!.disk_bytes! > 500_000, JSON.stringify(period))
 })
 
+test('of more accounts than an hour has time for, those that waited longest are measured first', async (t) => {
+  const house = await setup(t, { isIsolated: true })
+  const { control } = house.service.services.databases
+  const users = [house.user, await house.createUser(), await house.createUser()]
+  const measured: number[] = []
+  for (let hour = 0; hour < 4; hour++) {
+    measured.push(...(await takeUnmeasured(control, 1)).map(({ userId }) => userId))
+    await control.query(
+      `update cartage.usage_measurements set taken_at = taken_at - interval '1 hour';
+       update cartage.usage set hour = hour - interval '1 hour'`,
+    )
+  }
+  const ids = users.map(({ account }) => account.userId)
+  assert.deepEqual(measured, [...ids, ids[0]])
+})
+
+test('an account that cannot be measured does not keep its neighbours from it', async (t) => {
+  const house = await setup(t, { isIsolated: true })
+  const { databases, log } = house.service.services
+  const { hostId, database } = house.user.account
+  const neighbour = await house.createUser()
+  await databases.admin.use(adminTarget(databases.hosts, hostId, database), (session) =>
+    session.query(`create or replace function cartage.data_size(account text) returns bigint
+      language sql set search_path = pg_catalog, pg_temp as 'select pg_sleep(60); select 1::bigint'`),
+  )
+  await new KeepUsage(databases, log).measure()
+  assert.deepEqual((await usageOf(t, house, 0)).periods, [])
+  const [period] = (await usageOf(t, house, 0, neighbour.username)).periods
+  assert.equal(typeof period!.disk_bytes, 'number')
+})
+
 test('use is kept for 90 days and goes with its account', async (t) => {
   const house = await setup(t, { isIsolated: true })
   const { databases, installation: opened } = house.service.services
@@ -106,11 +160,18 @@ test('use is kept for 90 days and goes with its account', async (t) => {
     )
   for (const days of [1, 89, 91, 300]) await insert(house.user.account.userId, days)
   await insert(other.account.userId, 1)
+  // More accounts, and more rows of one, than one step deletes.
+  await control.query(
+    `insert into cartage.usage (user_id, hour, kind)
+     select 1000000 + n % 25, date_trunc('hour', now(), 'UTC'), 'key' || n from generate_series(1, 50) n
+     union all
+     select 2000000, date_trunc('hour', now(), 'UTC'), 'key' || n from generate_series(1, 6000) n`,
+  )
   await deleteUser(opened, other.username)
   while (await cleanUsage(control, 90));
   const { rows } = await control.query(
     `select user_id, round(extract(epoch from now() - hour) / 86400)::integer as days
-     from cartage.usage where kind = 'key' order by hour`,
+     from cartage.usage where kind like 'key%' order by hour`,
   )
   assert.deepEqual(
     rows.map(({ user_id, days }) => [user_id, days]),
@@ -147,6 +208,27 @@ test('the master key reads the use of its account, as JSON or CSV; other keys do
   assert.equal((await fetch(url)).status, 403)
 })
 
+test('an hour is counted in one of two ranges that follow each other', async (t) => {
+  const { url, keys, user, service } = await setup(t)
+  await service.services.databases.control.query(
+    `insert into cartage.usage (user_id, hour, kind, jobs) values ($1, '2026-02-01T10:00Z', 'job', 7)`,
+    [user.account.userId],
+  )
+  const operator = createAdminClient({ baseUrl: url, token: keys.adminToken })
+  t.after(() => operator.close())
+  const [start, middle, end] = [
+    '2026-02-01T08:20:00Z',
+    '2026-02-01T10:30:00Z',
+    '2026-02-01T12:40:00Z',
+  ] as const
+  const first = await operator.users.usage(user.username, { since: start, until: middle })
+  const second = await operator.users.usage(user.username, { since: middle, until: end })
+  assert.deepEqual([first.since, first.until], ['2026-02-01T08:00:00.000Z', '2026-02-01T10:00:00.000Z'])
+  assert.deepEqual([second.since, second.until], ['2026-02-01T10:00:00.000Z', '2026-02-01T12:00:00.000Z'])
+  const jobs = [first, second].map(({ periods }) => periods.map((period) => period.jobs))
+  assert.deepEqual(jobs, [[], [7]])
+})
+
 test('parameters of the use that are no such thing are 400 with a sentence', async (t) => {
   const { url, keys, user } = await setup(t)
   for (const [query, sentence] of [
@@ -155,7 +237,8 @@ test('parameters of the use that are no such thing are 400 with a sentence', asy
     ['since=2026-02-31', /^Invalid since: it must be a day/],
     ['until=2026-01-01T00:00:00', /^Invalid until/],
     ['until=99999-01-01', /^Invalid until/],
-    ['since=2026-02-01&until=2026-02-01', /^Invalid since: it must be before until$/],
+    ['since=2026-02-01&until=2026-02-01', /^Invalid since: it must be in an hour before the hour of until$/],
+    ['since=2026-02-01T10:10:00Z&until=2026-02-01T10:50:00Z', /^Invalid since: it must be in an hour before/],
     ['since=2025-01-01&until=2026-01-01', /^Invalid since: it must be at most 100 days before until$/],
     ['since=a&since=b', /^The parameter since is given more than once$/],
     ['form=csv', /^Unknown parameter: form\. Known: since, until, by, format$/],

@@ -89,10 +89,12 @@ function sourcesOf({ config, template }: ShownMap, url: string): Members {
 /** MapLibre shows it as HTML. */
 const asHtml = (attribution: string) => escapeHtml(attribution.slice(0, 500))
 
-const zoomsOf = ({ minzoom, maxzoom }: MapConfig) => ({
-  minzoom: Math.max(0, Math.ceil(minzoom)),
-  maxzoom: Math.min(deepestZoom, Math.floor(maxzoom)),
-})
+/** MapLibre refuses a source whose zooms are in the wrong order or out of range. */
+function zoomsOf({ minzoom, maxzoom }: MapConfig) {
+  const shown = (zoom: number) => Math.max(0, Math.min(deepestZoom, zoom))
+  const first = shown(Math.ceil(minzoom))
+  return { minzoom: first, maxzoom: Math.max(first, shown(Math.floor(maxzoom))) }
+}
 
 /** MapLibre shows no more. */
 const deepestZoom = 22

@@ -15,7 +15,10 @@ const period = {
       description: 'By kind; one that is not named has none',
       properties: Object.fromEntries(usageKinds.map((kind) => [kind, whole])),
     },
-    jobs: { ...whole, description: 'Jobs and imports that have ended' },
+    jobs: {
+      ...whole,
+      description: 'Jobs and imports that are done or have failed; not those that were cancelled',
+    },
     tiles: { ...whole, description: 'Requests for tiles, also those answered from memory' },
     postgres_seconds: { type: 'number', minimum: 0, description: 'In which statements had a connection' },
     rows_out: { ...whole, description: 'Rows that PostgreSQL sent for callers' },
@@ -46,8 +49,10 @@ const description = `Kept by the hour for ${usageDays} days. A count is stored w
 const querystring = {
   type: 'object',
   properties: {
-    since: text('A day or a time; 30 days before `until` unless told. Whole hours are counted'),
-    until: text('A day or a time, not included; now unless told'),
+    since: text('A day or a time; 30 days before `until` unless told. Moved back to its full hour'),
+    until: text(
+      'A day or a time, moved back to its full hour, which is not included; the end of this hour unless told',
+    ),
     by: { type: 'string', enum: usagePeriods, default: 'day', description: 'In UTC' },
     format: { type: 'string', enum: ['json', 'csv'], default: 'json', description: 'Or `Accept: text/csv`' },
   },

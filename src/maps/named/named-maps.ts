@@ -47,6 +47,7 @@ type TemplateText = Readonly<{
   document: Members
   /** The config that the defaults of its placeholders make. */
   defaults: unknown
+  /** Of both. */
   characters: number
 }>
 
@@ -265,8 +266,10 @@ export class NamedMaps {
 
   #readText(stored: StoredTemplate): TemplateText {
     const document = this.#documentOf(stored)
-    const characters = stored.template.length
-    const text = { document, defaults: renderTemplate(document, {}), characters }
+    const defaults = renderTemplate(document, {})
+    // A short template with long defaults, each used often, makes a long config.
+    const characters = stored.template.length + JSON.stringify([defaults]).length
+    const text = { document, defaults, characters }
     this.#texts.set(stored.revision, text, { size: characters + 1_000 })
     return text
   }
