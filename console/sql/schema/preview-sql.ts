@@ -56,10 +56,15 @@ select not a.attnotnull as "isNullable", pg_catalog.pg_get_expr(d.adbin, d.adrel
 from pg_catalog.pg_attribute a left join pg_catalog.pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
 where a.attrelid = ${oidOf(table)} and a.attname = ${quoteLiteral(column)}`
 
-/** A large value is not read, only named. */
 const firstRowsSql = (table: TableId, columns: readonly CatalogColumn[]) => `
-select array[${columns.map(({ name }) => shortText(quoteName(name))).join(', ')}]::pg_catalog.text[] as values
+select array[${columns.map(shortText).join(', ')}]::pg_catalog.text[] as values
 from ${quotedTable(table)} limit ${mostValues}`
 
-const shortText = (column: string) =>
-  `case when pg_catalog.pg_column_size(${column}) > 8000 then '(long)' else pg_catalog.left(${column}::pg_catalog.text, ${longestValue}) end`
+/** A large value is not read, only named. */
+function shortText({ name, type }: CatalogColumn): string {
+  const column = quoteName(name)
+  // A cast may be another user's code; `format` calls the type's output function, which is not. That of boolean says `t`.
+  const text = type === 'boolean' ? `${column}::pg_catalog.text` : `pg_catalog.format('%s', ${column})`
+  return `case when ${column} is null then null when pg_catalog.pg_column_size(${column}) > 8000 then '(long)'
+  else pg_catalog.left(${text}, ${longestValue}) end`
+}

@@ -123,6 +123,20 @@ test('the preview shows the facts and first rows of a table, but reads no rows o
   await preview.getByText("'x'::text").waitFor()
 })
 
+test('the preview runs no cast that somebody made', async (t) => {
+  const { page, signInAt, user } = await openConsole(t)
+  await user.sql(`create type mood as enum ('happy');
+    create function told(mood) returns text language sql as $$ select 'code ran' $$;
+    create cast (mood as text) with function told(mood);
+    create table days (feels mood, sunny boolean);
+    insert into days values ('happy', true), (null, null)`)
+  await signInAt('/sql')
+  await line(page, 'days').hover()
+  const preview = page.getByRole('region', { name: 'Preview' })
+  await preview.getByText('true · NULL').waitFor()
+  await preview.getByText('happy · NULL').waitFor()
+})
+
 test('a table created, changed or dropped here or in another tab changes the schema by itself', async (t) => {
   const { page, context, url, signInAt } = await openConsole(t)
   await signInAt('/sql')
