@@ -117,14 +117,14 @@ select pg_catalog.current_schemas(false)::pg_catalog.text[] as "searchPath",
     from pg_catalog.pg_proc p join pg_catalog.pg_namespace n on n.oid = p.pronamespace
     where ${isOfAccount}
       and not exists (select from pg_catalog.pg_depend d
-        where d.classid = 'pg_catalog.pg_proc'::pg_catalog.regclass and d.objid = p.oid and d.deptype = 'e')
+        where d.classid = 'pg_catalog.pg_proc'::pg_catalog.regclass::pg_catalog.oid and d.objid = p.oid and d.deptype = 'e')
   ) f) as functions`
 
 const functionsSql = `
-select p.proname as name, min(pg_catalog.pg_get_function_identity_arguments(p.oid)) as arguments,
-  min(pg_catalog.format_type(p.prorettype, null)) as result
+select p.proname as name, pg_catalog.min(pg_catalog.pg_get_function_identity_arguments(p.oid)) as arguments,
+  pg_catalog.min(pg_catalog.format_type(p.prorettype, null)) as result
 from pg_catalog.pg_proc p join pg_catalog.pg_namespace n on n.oid = p.pronamespace
-where n.nspname !~ '^pg_t' and n.nspname not in ('information_schema', 'cartage')
-  and p.proname !~ '^(_|pg_|postgis_|geometry_|geography_|gserialized|btarray|.*(in|out|recv|send|sel|joinsel|_support|_transfn|_finalfn)$)'
+where n.nspname operator(pg_catalog.!~) '^pg_t' and n.nspname not in ('information_schema', 'cartage')
+  and p.proname operator(pg_catalog.!~) '^(_|pg_|postgis_|geometry_|geography_|gserialized|btarray|.*(in|out|recv|send|sel|joinsel|_support|_transfn|_finalfn)$)'
   and p.prokind in ('f', 'a', 'w') and pg_catalog.format_type(p.prorettype, null) not in ('internal', 'trigger', 'event_trigger', 'cstring')
 group by p.proname order by p.proname`

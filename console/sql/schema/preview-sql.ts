@@ -43,7 +43,9 @@ export const isPreviewed = ({ kind }: CatalogTable) => kind === 'table' || kind 
 export const previewedColumns = ({ columns }: CatalogTable) =>
   columns.filter(({ type }) => !/^(geometry|geography|raster|bytea)\b/.test(type)).slice(0, mostColumns)
 
-const oidOf = (table: TableId) => `${quoteLiteral(quotedTable(table))}::pg_catalog.regclass`
+/** As an oid: an operator that somebody made for `oid = regclass` would be called. */
+const oidOf = (table: TableId) =>
+  `${quoteLiteral(quotedTable(table))}::pg_catalog.regclass::pg_catalog.oid`
 
 const tableFactsSql = (table: TableId) => `
 select pg_catalog.pg_total_relation_size(c.oid) as bytes, pg_catalog.obj_description(c.oid, 'pg_class') as comment,

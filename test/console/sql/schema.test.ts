@@ -137,6 +137,31 @@ test('the preview runs no cast that somebody made', async (t) => {
   await preview.getByText('happy · NULL').waitFor()
 })
 
+test('the schema and the tables are read without the operators that somebody made', async (t) => {
+  const { page, signInAt, goTo, user } = await openConsole(t)
+  await user.sql(places)
+  for (const [operator, left, right] of [
+    ['=', 'oid', 'regclass'],
+    ['=', 'regclass', 'oid'],
+    ['!~', 'name', 'name'],
+  ]) {
+    await user.sql(`create function trap(${left}, ${right}) returns boolean language plpgsql
+        as $$ begin raise exception 'code ran'; end $$;
+      create operator ${operator} (function = trap, leftarg = ${left}, rightarg = ${right})`)
+  }
+  await signInAt('/sql')
+  await line(page, 'places').hover()
+  const preview = page.getByRole('region', { name: 'Preview' })
+  await preview.getByText('Where people go').waitFor()
+  await line(page, 'places').locator('.turn').click()
+  await line(page, 'id').hover()
+  await preview.getByText('integer · never NULL · in places').waitFor()
+  await goTo('/tables')
+  await page.getByRole('link', { name: 'places' }).first().waitFor()
+  await goTo('/tables/public/places')
+  await page.getByText('geometry(Point,4326)').first().waitFor()
+})
+
 test('a table created, changed or dropped here or in another tab changes the schema by itself', async (t) => {
   const { page, context, url, signInAt } = await openConsole(t)
   await signInAt('/sql')
