@@ -1,4 +1,4 @@
-import type { CatalogColumn, CatalogTable } from '../../api/catalog.ts'
+import { type AccountFunction, type CatalogColumn, type CatalogTable, longestText } from '../../api/catalog.ts'
 import { quoteLiteral, quoteName, readRows } from '../../api/sql.ts'
 import { quotedTable, type TableId } from '../../api/tables.ts'
 
@@ -25,6 +25,9 @@ export const readTableFacts = async (table: TableId, signal: AbortSignal) =>
 export const readColumnFacts = async (table: TableId, column: string, signal: AbortSignal) =>
   (await readRows<ColumnFacts>(columnFactsSql(table, column), { signal }))[0]
 
+export const readFunctionComment = async (of: AccountFunction, signal: AbortSignal) =>
+  (await readRows<{ comment: string | null }>(functionCommentSql(of), { signal }))[0]?.comment
+
 /** The values of the first rows, column by column. */
 export async function readFirstValues(
   table: CatalogTable,
@@ -47,16 +50,21 @@ export const previewedColumns = ({ columns }: CatalogTable) =>
 const oidOf = (table: TableId) =>
   `${quoteLiteral(quotedTable(table))}::pg_catalog.regclass::pg_catalog.oid`
 
+const cut = (text: string) => `pg_catalog.left(${text}, ${longestText})`
+
 const tableFactsSql = (table: TableId) => `
-select pg_catalog.pg_total_relation_size(c.oid) as bytes, pg_catalog.obj_description(c.oid, 'pg_class') as comment,
+select pg_catalog.pg_total_relation_size(c.oid) as bytes, ${cut("pg_catalog.obj_description(c.oid, 'pg_class')")} as comment,
   cartodb._CDB_IsOfAnotherUser(c.relowner) as "isOfAnother"
 from pg_catalog.pg_class c where c.oid = ${oidOf(table)}`
 
 const columnFactsSql = (table: TableId, column: string) => `
-select not a.attnotnull as "isNullable", pg_catalog.pg_get_expr(d.adbin, d.adrelid) as fallback,
-  pg_catalog.col_description(a.attrelid, a.attnum) as comment
+select not a.attnotnull as "isNullable", ${cut('pg_catalog.pg_get_expr(d.adbin, d.adrelid)')} as fallback,
+  ${cut('pg_catalog.col_description(a.attrelid, a.attnum)')} as comment
 from pg_catalog.pg_attribute a left join pg_catalog.pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
 where a.attrelid = ${oidOf(table)} and a.attname = ${quoteLiteral(column)}`
+
+const functionCommentSql = ({ oid }: AccountFunction) =>
+  `select ${cut(`pg_catalog.obj_description(${quoteLiteral(oid)}::pg_catalog.oid, 'pg_proc')`)} as comment`
 
 const firstRowsSql = (table: TableId, columns: readonly CatalogColumn[]) => `
 select array[${columns.map(shortText).join(', ')}]::pg_catalog.text[] as values

@@ -82,7 +82,7 @@ export function schemaLines(catalog: Catalog, { search, toggled }: SchemaView): 
     const id = JSON.stringify([schema, 'functions', null])
     const below = found.map(
       (of): Branch => ({
-        id: JSON.stringify([schema, 'functions', of.name, of.arguments]),
+        id: JSON.stringify([schema, 'functions', of.oid]),
         label: of.name,
         item: { kind: 'function', of },
         below: [],

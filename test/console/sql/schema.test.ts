@@ -162,6 +162,19 @@ test('the schema and the tables are read without the operators that somebody mad
   await page.getByText('geometry(Point,4326)').first().waitFor()
 })
 
+test('a huge comment on a function does not hide the schema', async (t) => {
+  const { page, signInAt, user } = await openConsole(t)
+  await user.sql(places)
+  await user.sql(
+    `do $$ begin execute format('comment on function shout(text) is %L', repeat('x', 34000000)); end $$`,
+  )
+  await signInAt('/sql')
+  await line(page, 'Functions').click()
+  await line(page, 'shout').hover()
+  const preview = page.getByRole('region', { name: 'Preview' })
+  await preview.getByText(/^x{500}$/).waitFor()
+})
+
 test('a table created, changed or dropped here or in another tab changes the schema by itself', async (t) => {
   const { page, context, url, signInAt } = await openConsole(t)
   await signInAt('/sql')
