@@ -90,7 +90,7 @@ export function SchemaSidebar({ insert, focusEditor }: SidebarProps) {
           ✕
         </button>
       </div>
-      <Found look={look} current={shown?.id} insert={take} search={focusSearch} leave={leave} />
+      <Found look={look} insert={take} search={focusSearch} leave={leave} />
       <SchemaPreview item={shown?.item} />
     </aside>
   )
@@ -115,7 +115,6 @@ function leaveSearch(event: KeyboardEvent, leave: () => void): void {
 }
 
 type FoundProps = Readonly<{
-  current: string | undefined
   look: (line: SchemaLine) => void
   insert: (item: SchemaItem, by: 'click' | 'key') => void
   search: () => void

@@ -105,6 +105,24 @@ test('the tree is used with the keyboard alone', async (t) => {
   await editor(page).getByText('id found').waitFor()
 })
 
+test('a key acts on the line that has the focus, wherever the pointer is', async (t) => {
+  const { page, signInAt, user } = await openConsole(t)
+  await user.sql(places)
+  await signInAt('/sql')
+  await line(page, 'busy').focus()
+  await line(page, 'public').hover()
+  await page.getByRole('region', { name: 'Preview' }).getByText('2 tables and views').waitFor()
+  assert.equal(await line(page, 'busy').getAttribute('tabindex'), '0')
+  await page.keyboard.press('Enter')
+  await editor(page).getByText('busy').waitFor()
+  await page.keyboard.press('ArrowDown')
+  await focused(page, 'places')
+  await page.keyboard.press('ArrowDown')
+  await focused(page, 'Functions')
+  await page.keyboard.press('Enter')
+  await line(page, 'shout').waitFor()
+})
+
 test('the preview shows the facts and first rows of a table, but reads no rows of a view', async (t) => {
   const { page, signInAt, user } = await openConsole(t)
   await user.sql(places)
@@ -234,7 +252,11 @@ test('the tree lists 200 tables of a schema, says how many it leaves out, and fi
     `do $$ begin for i in 1..450 loop execute format('create view v%s as select 1 as n', i); end loop; end $$`,
   )
   await signInAt('/sql')
-  await page.getByRole('treeitem', { name: '250 more: search' }).click()
+  const more = page.getByRole('treeitem', { name: '250 more: search' })
+  await more.click()
+  await focused(page, 'Search tables, columns and functions')
+  await more.press('Enter')
+  await focused(page, 'Search tables, columns and functions')
   await page.keyboard.type('v449')
   await line(page, 'v449').waitFor()
   assert.deepEqual(await names(page), ['public', 'v449'])
