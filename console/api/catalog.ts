@@ -114,12 +114,12 @@ const isOfAccount = `not pg_catalog.starts_with(n.nspname::pg_catalog.text, 'pg_
       and n.nspname not in ('information_schema', 'cartodb', 'cartage', 'postgis', 'topology')
       and pg_catalog.has_schema_privilege(n.oid, 'usage')`
 
-/** So that no member of an organization makes the catalog of the others too large to read: what is left out is theirs. */
+/** So that no member of an organization makes the catalog of the others too large to read. */
 const mostOfAKind = 5_000
 const mostColumns = 100_000
 export const longestText = 500
 
-/** A row for each table and function. A user's own come first, so that they are not cut. */
+/** A row for each table and function. A user's own come first: those of others are cut before them. */
 const catalogSql = `
 select pg_catalog.current_schemas(false)::pg_catalog.text[] as "searchPath", null::pg_catalog.json as "table", null::pg_catalog.json as "function"
 union all

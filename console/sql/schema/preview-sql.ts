@@ -1,4 +1,9 @@
-import { type AccountFunction, type CatalogColumn, type CatalogTable, longestText } from '../../api/catalog.ts'
+import {
+  type AccountFunction,
+  type CatalogColumn,
+  type CatalogTable,
+  longestText,
+} from '../../api/catalog.ts'
 import { quoteLiteral, quoteName, readRows } from '../../api/sql.ts'
 import { quotedTable, type TableId } from '../../api/tables.ts'
 
@@ -47,8 +52,7 @@ export const previewedColumns = ({ columns }: CatalogTable) =>
   columns.filter(({ type }) => !/^(geometry|geography|raster|bytea)\b/.test(type)).slice(0, mostColumns)
 
 /** As an oid: an operator that somebody made for `oid = regclass` would be called. */
-const oidOf = (table: TableId) =>
-  `${quoteLiteral(quotedTable(table))}::pg_catalog.regclass::pg_catalog.oid`
+const oidOf = (table: TableId) => `${quoteLiteral(quotedTable(table))}::pg_catalog.regclass::pg_catalog.oid`
 
 const cut = (text: string) => `pg_catalog.left(${text}, ${longestText})`
 

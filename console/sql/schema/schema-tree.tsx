@@ -92,8 +92,7 @@ function choose({ id, item }: SchemaLine, by: 'click' | 'key', { search, toggle,
   else insert(item, by)
 }
 
-type LineProps = TreeActs &
-  Readonly<{ line: SchemaLine; isStop: boolean; stopHere: (id: string) => void }>
+type LineProps = TreeActs & Readonly<{ line: SchemaLine; isStop: boolean; stopHere: (id: string) => void }>
 
 /** Its keys are those of the tree. */
 function Line({ line, isStop, stopHere, ...acts }: LineProps) {
