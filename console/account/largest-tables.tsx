@@ -53,7 +53,7 @@ export function LargestTables() {
 const largestSql = (isMaster: boolean) => `
 select n.nspname as schema, c.relname as name, pg_catalog.pg_total_relation_size(c.oid) as bytes, c.reltuples as rows
 from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
-where c.relkind in ('r', 'm') and n.nspname !~ '^pg_'
+where c.relkind in ('r', 'm') and n.nspname operator(pg_catalog.!~) '^pg_'
   and n.nspname not in ('information_schema', 'cartodb', 'cartage', 'postgis', 'topology')
   and ${isMaster ? "pg_catalog.pg_has_role(c.relowner, 'member')" : "pg_catalog.has_table_privilege(c.oid, 'select')"}
 order by bytes desc, 1, 2 limit 10`

@@ -93,15 +93,16 @@ select n.nspname as schema, c.relname as name, c.reltuples as rows, pg_catalog.p
   cartodb._CDB_IsOfAnotherUser(c.relowner) as "isOfAnother", pg_catalog.obj_description(c.oid, 'pg_class') as comment,
   m.updated_at as "changedAt"
 from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
-left join cartodb.CDB_TableMetadata m on m.tabname = c.oid
-where c.relkind in ('r', 'p', 'v', 'm', 'f') and not c.relispartition and n.nspname !~ '^pg_'
+left join cartodb.CDB_TableMetadata m on m.tabname::pg_catalog.oid = c.oid
+where c.relkind in ('r', 'p', 'v', 'm', 'f') and not c.relispartition and n.nspname operator(pg_catalog.!~) '^pg_'
   and n.nspname not in ('information_schema', 'cartodb', 'cartage', 'postgis', 'topology')
   and pg_catalog.has_schema_privilege(n.oid, 'usage')
   and (pg_catalog.has_table_privilege(c.oid, 'select, insert, update, delete')
     or pg_catalog.has_any_column_privilege(c.oid, 'select, insert, update'))
 order by n.nspname, c.relname`
 
-const oidOf = (table: TableId) => `${quoteLiteral(quotedTable(table))}::pg_catalog.regclass`
+/** As an oid: an operator that somebody made for `oid = regclass` would be called. */
+const oidOf = (table: TableId) => `${quoteLiteral(quotedTable(table))}::pg_catalog.regclass::pg_catalog.oid`
 
 const columnsSql = (table: TableId) => `
 select a.attname as name, pg_catalog.format_type(a.atttypid, a.atttypmod) as type, not a.attnotnull as "isNullable",

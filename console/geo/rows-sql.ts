@@ -34,11 +34,11 @@ export const longestValue = 1000
 
 /** Returns one row: the kind of the table, its estimated rows, and its columns. */
 export const aboutTableSql = (table: TableName) => `
-select c.relkind as kind, greatest(c.reltuples, 0)::float8 as rows, (
-  select coalesce(json_agg(json_build_object('name', a.attname, 'isGeometry', t.typname = 'geometry') order by a.attnum), '[]')
+select c.relkind as kind, greatest(c.reltuples, 0)::pg_catalog.float8 as rows, (
+  select coalesce(pg_catalog.json_agg(pg_catalog.json_build_object('name', a.attname, 'isGeometry', t.typname = 'geometry') order by a.attnum), '[]')
   from pg_catalog.pg_attribute a join pg_catalog.pg_type t on t.oid = a.atttypid
   where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped) as columns
-from pg_catalog.pg_class c where c.oid = ${quoteLiteral(nameOf(table))}::regclass`
+from pg_catalog.pg_class c where c.oid = ${quoteLiteral(nameOf(table))}::pg_catalog.regclass::pg_catalog.oid`
 
 /** Returns one row: the SRID, dimension and bounding box in degrees of the geometries of `from`, or of the first ones. */
 export const aboutColumnSql = (from: string, column: string) =>

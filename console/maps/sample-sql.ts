@@ -16,9 +16,9 @@ const wholeTable = new RegExp(`^\\s*select \\* from (${name}(?:\\.${name})?)\\s*
 /** Answers a `Stored`, or no row. The rows of a partitioned table are in its partitions. */
 export const storedSql = (table: string) =>
   `select c.relkind as kind, case when c.relkind = 'p'
-    then (select coalesce(sum(greatest(l.reltuples, 0)), 0) from pg_catalog.pg_partition_tree(c.oid) p join pg_catalog.pg_class l on l.oid = p.relid where p.isleaf)
-    else c.reltuples end::float8 as rows
-  from pg_catalog.pg_class c where c.oid = pg_catalog.to_regclass(${quoteLiteral(table)})`
+    then (select coalesce(pg_catalog.sum(greatest(l.reltuples, 0)), 0) from pg_catalog.pg_partition_tree(c.oid) p join pg_catalog.pg_class l on l.oid = p.relid::pg_catalog.oid where p.isleaf)
+    else c.reltuples end::pg_catalog.float8 as rows
+  from pg_catalog.pg_class c where c.oid = pg_catalog.to_regclass(${quoteLiteral(table)})::pg_catalog.oid`
 
 /** A large table is sampled over all its blocks, the same each time. Of a query the first rows are read. */
 export function sampleOf(sql: string, stored: Stored | undefined): string {

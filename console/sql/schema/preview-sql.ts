@@ -1,4 +1,9 @@
-import type { CatalogColumn, CatalogTable } from '../../api/catalog.ts'
+import {
+  type AccountFunction,
+  type CatalogColumn,
+  type CatalogTable,
+  longestText,
+} from '../../api/catalog.ts'
 import { quoteLiteral, quoteName, readRows } from '../../api/sql.ts'
 import { quotedTable, type TableId } from '../../api/tables.ts'
 
@@ -25,6 +30,9 @@ export const readTableFacts = async (table: TableId, signal: AbortSignal) =>
 export const readColumnFacts = async (table: TableId, column: string, signal: AbortSignal) =>
   (await readRows<ColumnFacts>(columnFactsSql(table, column), { signal }))[0]
 
+export const readFunctionComment = async (of: AccountFunction, signal: AbortSignal) =>
+  (await readRows<{ comment: string | null }>(functionCommentSql(of), { signal }))[0]?.comment
+
 /** The values of the first rows, column by column. */
 export async function readFirstValues(
   table: CatalogTable,
@@ -43,23 +51,34 @@ export const isPreviewed = ({ kind }: CatalogTable) => kind === 'table' || kind 
 export const previewedColumns = ({ columns }: CatalogTable) =>
   columns.filter(({ type }) => !/^(geometry|geography|raster|bytea)\b/.test(type)).slice(0, mostColumns)
 
-const oidOf = (table: TableId) => `${quoteLiteral(quotedTable(table))}::pg_catalog.regclass`
+/** As an oid: an operator that somebody made for `oid = regclass` would be called. */
+const oidOf = (table: TableId) => `${quoteLiteral(quotedTable(table))}::pg_catalog.regclass::pg_catalog.oid`
+
+const cut = (text: string) => `pg_catalog.left(${text}, ${longestText})`
 
 const tableFactsSql = (table: TableId) => `
-select pg_catalog.pg_total_relation_size(c.oid) as bytes, pg_catalog.obj_description(c.oid, 'pg_class') as comment,
+select pg_catalog.pg_total_relation_size(c.oid) as bytes, ${cut("pg_catalog.obj_description(c.oid, 'pg_class')")} as comment,
   cartodb._CDB_IsOfAnotherUser(c.relowner) as "isOfAnother"
 from pg_catalog.pg_class c where c.oid = ${oidOf(table)}`
 
 const columnFactsSql = (table: TableId, column: string) => `
-select not a.attnotnull as "isNullable", pg_catalog.pg_get_expr(d.adbin, d.adrelid) as fallback,
-  pg_catalog.col_description(a.attrelid, a.attnum) as comment
+select not a.attnotnull as "isNullable", ${cut('pg_catalog.pg_get_expr(d.adbin, d.adrelid)')} as fallback,
+  ${cut('pg_catalog.col_description(a.attrelid, a.attnum)')} as comment
 from pg_catalog.pg_attribute a left join pg_catalog.pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
 where a.attrelid = ${oidOf(table)} and a.attname = ${quoteLiteral(column)}`
 
-/** A large value is not read, only named. */
+const functionCommentSql = ({ oid }: AccountFunction) =>
+  `select ${cut(`pg_catalog.obj_description(${quoteLiteral(oid)}::pg_catalog.oid, 'pg_proc')`)} as comment`
+
 const firstRowsSql = (table: TableId, columns: readonly CatalogColumn[]) => `
-select array[${columns.map(({ name }) => shortText(quoteName(name))).join(', ')}]::pg_catalog.text[] as values
+select array[${columns.map(shortText).join(', ')}]::pg_catalog.text[] as values
 from ${quotedTable(table)} limit ${mostValues}`
 
-const shortText = (column: string) =>
-  `case when pg_catalog.pg_column_size(${column}) > 8000 then '(long)' else pg_catalog.left(${column}::pg_catalog.text, ${longestValue}) end`
+/** A large value is not read, only named. */
+function shortText({ name, type }: CatalogColumn): string {
+  const column = quoteName(name)
+  // A cast may be another user's code; `format` calls the type's output function, which is not. That of boolean says `t`.
+  const text = type === 'boolean' ? `${column}::pg_catalog.text` : `pg_catalog.format('%s', ${column})`
+  return `case when ${column} is null then null when pg_catalog.pg_column_size(${column}) > 8000 then '(long)'
+  else pg_catalog.left(${text}, ${longestValue}) end`
+}

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { isAbort } from '../../api/api-error.ts'
-import type { CatalogColumn, CatalogTable } from '../../api/catalog.ts'
+import type { AccountFunction, CatalogColumn, CatalogTable } from '../../api/catalog.ts'
 import { hrefOf, pathTo } from '../../parts/browser/route.ts'
 import { formatBytes, plural } from '../../parts/format.ts'
 import { useLoaded } from '../../parts/loading.tsx'
@@ -11,6 +11,7 @@ import {
   previewedColumns,
   readColumnFacts,
   readFirstValues,
+  readFunctionComment,
   readTableFacts,
 } from './preview-sql.ts'
 import { estimatedRows, geometryKind, type SchemaItem } from './schema-lines.ts'
@@ -35,14 +36,7 @@ export function SchemaPreview({ item }: Readonly<{ item: SchemaItem | undefined 
     case 'column':
       return <ColumnPreview {...item} isRested={isRested} />
     case 'function':
-      return (
-        <Pane title={item.of.name}>
-          <code>
-            {item.of.name}({item.of.arguments}) → {item.of.result}
-          </code>
-          {item.of.comment && <p>{item.of.comment}</p>}
-        </Pane>
-      )
+      return <FunctionPreview of={item.of} isRested={isRested} />
     case 'schema':
       return <Pane title={item.schema}>{plural(item.tables, 'table')} and views</Pane>
     case 'functions':
@@ -138,6 +132,21 @@ function Values({ values }: Readonly<{ values: FirstValues }>) {
         </span>
       ))}
     </>
+  )
+}
+
+function FunctionPreview({ of, isRested }: Rested & Readonly<{ of: AccountFunction }>) {
+  const comment = useLoaded(
+    async (signal) => (isRested ? await readFunctionComment(of, signal) : undefined),
+    [of, isRested],
+  ).value
+  return (
+    <Pane title={of.name}>
+      <code>
+        {of.name}({of.arguments}) → {of.result}
+      </code>
+      {comment && <p>{comment}</p>}
+    </Pane>
   )
 }
 

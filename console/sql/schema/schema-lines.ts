@@ -30,6 +30,8 @@ export type SchemaView = Readonly<{
 
 /** More of one kind below one line are left out; the search finds them. */
 export const mostOfAKind = 200
+/** A page with more is slow. */
+const mostLines = 2_000
 
 /** The lines of the tree, from top to bottom, without those that are closed or do not match the search. */
 export function schemaLines(catalog: Catalog, { search, toggled }: SchemaView): readonly SchemaLine[] {
@@ -38,8 +40,8 @@ export function schemaLines(catalog: Catalog, { search, toggled }: SchemaView): 
   const isOpen = (id: string, isUsual: boolean) => isUsual !== toggled.has(id)
   const schemas = schemasOf(catalog)
     .map((schema) => schemaBranch(catalog, schema))
-    .filter(({ below }) => wanted === '' || below.length > 0)
-  return linesOf(schemas, 1)
+    .filter(({ hasBelow }) => wanted === '' || hasBelow)
+  return cutLines(linesOf(cut(schemas, ''), 1))
 
   function schemaBranch({ tables: all, functions }: Catalog, schema: string): Branch {
     const tables = all
@@ -48,10 +50,11 @@ export function schemaLines(catalog: Catalog, { search, toggled }: SchemaView): 
       .filter(isFound)
     const called = functions.filter((each) => each.schema === schema && matches(each.name))
     const id = JSON.stringify([schema])
-    const below = [...cut(tables, id), ...functionsBranch(schema, called)]
+    const below = () => [...cut(tables, id), ...functionsBranch(schema, called)]
+    const hasBelow = tables.length + called.length > 0
     const item = { kind: 'schema', schema, tables: tables.length } as const
     const isUsual = wanted !== '' || catalog.searchPath.includes(schema)
-    return { id, label: schema, item, below, isOpen: isOpen(id, isUsual) }
+    return { id, label: schema, item, hasBelow, below, isOpen: isOpen(id, isUsual) }
   }
 
   function tableBranch(table: CatalogTable): Branch & { isFound: boolean } {
@@ -59,19 +62,20 @@ export function schemaLines(catalog: Catalog, { search, toggled }: SchemaView): 
     const isNamed = matches(table.name)
     // A table that was found by its name has all its columns below it.
     const columns = isNamed ? table.columns : table.columns.filter(({ name }) => matches(name))
-    const below = columns.map(
-      (column): Branch => ({
-        id: JSON.stringify([table.schema, table.name, column.name]),
-        label: column.name,
-        item: { kind: 'column', table, column },
-        below: [],
-      }),
-    )
+    const below = () =>
+      columns.map(
+        (column): Branch => ({
+          id: JSON.stringify([table.schema, table.name, column.name]),
+          label: column.name,
+          item: { kind: 'column', table, column },
+        }),
+      )
     return {
       id,
       label: table.name,
       item: { kind: 'table', table },
-      below: cut(below, id),
+      hasBelow: columns.length > 0,
+      below: () => cut(below(), id),
       isOpen: isOpen(id, !isNamed),
       isFound: isNamed || columns.length > 0,
     }
@@ -80,16 +84,17 @@ export function schemaLines(catalog: Catalog, { search, toggled }: SchemaView): 
   function functionsBranch(schema: string, found: readonly AccountFunction[]): Branch[] {
     if (found.length === 0) return []
     const id = JSON.stringify([schema, 'functions', null])
-    const below = found.map(
-      (of): Branch => ({
-        id: JSON.stringify([schema, 'functions', of.name, of.arguments]),
-        label: of.name,
-        item: { kind: 'function', of },
-        below: [],
-      }),
-    )
+    const below = () =>
+      found.map(
+        (of): Branch => ({
+          id: JSON.stringify([schema, 'functions', of.oid]),
+          label: of.name,
+          item: { kind: 'function', of },
+        }),
+      )
     const item = { kind: 'functions', count: found.length } as const
-    return [{ id, label: 'Functions', item, below: cut(below, id), isOpen: isOpen(id, wanted !== '') }]
+    const lines = () => cut(below(), id)
+    return [{ id, label: 'Functions', item, hasBelow: true, below: lines, isOpen: isOpen(id, wanted !== '') }]
   }
 }
 
@@ -97,7 +102,9 @@ type Branch = Readonly<{
   id: string
   label: string
   item: SchemaItem
-  below: readonly Branch[]
+  hasBelow?: boolean
+  /** Called only if it is open. */
+  below?: () => readonly Branch[]
   isOpen?: boolean
 }>
 
@@ -112,21 +119,29 @@ function schemasOf({ searchPath, tables, functions }: Catalog): readonly string[
 function cut(branches: readonly Branch[], parent: string): readonly Branch[] {
   const count = branches.length - mostOfAKind
   if (count <= 0) return branches
-  const more: Branch = { id: `${parent} more`, label: '', item: { kind: 'more', count }, below: [] }
+  const more: Branch = { id: `${parent} more`, label: '', item: { kind: 'more', count } }
   return [...branches.slice(0, mostOfAKind), more]
 }
 
 function linesOf(branches: readonly Branch[], level: number): readonly SchemaLine[] {
-  return branches.flatMap(({ below, isOpen = false, ...branch }, at) => [
+  return branches.flatMap(({ hasBelow, below, isOpen = false, ...branch }, at) => [
     {
       ...branch,
       level,
-      isOpen: below.length > 0 ? isOpen : undefined,
+      isOpen: hasBelow ? isOpen : undefined,
       position: at + 1,
       size: branches.length,
     },
-    ...(isOpen ? linesOf(below, level + 1) : []),
+    ...(isOpen && below ? linesOf(below(), level + 1) : []),
   ])
+}
+
+function cutLines(lines: readonly SchemaLine[]): readonly SchemaLine[] {
+  const count = lines.length - mostLines
+  if (count <= 0) return lines
+  const item = { kind: 'more', count } as const
+  const more = { id: 'more', level: 1, label: '', item, isOpen: undefined, position: 1, size: 1 }
+  return [...lines.slice(0, mostLines), more]
 }
 
 /** What a click inserts: a name as SQL, with its schema if the search path does not lead to it. */

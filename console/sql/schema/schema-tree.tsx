@@ -1,4 +1,4 @@
-import { useRef } from 'preact/hooks'
+import { useRef, useState } from 'preact/hooks'
 import { type CatalogTable, catalog } from '../../api/catalog.ts'
 import { formatCount } from '../../parts/format.ts'
 import {
@@ -19,18 +19,21 @@ export type TreeActs = Readonly<{
   leave: () => void
 }>
 
-type TreeProps = TreeActs & Readonly<{ lines: readonly SchemaLine[]; current: string | undefined }>
+type TreeProps = TreeActs & Readonly<{ lines: readonly SchemaLine[] }>
 
 /** A tree as ARIA describes it: one tab stop, moved with arrow keys. */
-export function SchemaTree({ lines, current, ...acts }: TreeProps) {
+export function SchemaTree({ lines, ...acts }: TreeProps) {
   const tree = useRef<HTMLDivElement>(null)
+  // The line of the last focus. The pointer does not move it: keys act on it.
+  const [stop, setStop] = useState<string | undefined>(undefined)
   const at = Math.max(
     0,
-    lines.findIndex(({ id }) => id === current),
+    lines.findIndex(({ id }) => id === stop),
   )
   const press = (event: KeyboardEvent) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return
-    const to = keyOf(event.key, lines, at, acts)
+    const pressed = [...tree.current!.children].indexOf(event.target as Element)
+    const to = keyOf(event.key, lines, pressed, acts)
     if (to === undefined) return
     event.preventDefault()
     event.stopPropagation()
@@ -39,7 +42,7 @@ export function SchemaTree({ lines, current, ...acts }: TreeProps) {
   return (
     <div class="schema-tree" role="tree" aria-label="Schema" ref={tree} onKeyDown={press}>
       {lines.map((line, place) => (
-        <Line key={line.id} line={line} isStop={place === at} {...acts} />
+        <Line key={line.id} line={line} isStop={place === at} stopHere={setStop} {...acts} />
       ))}
     </div>
   )
@@ -69,7 +72,7 @@ function keyOf(key: string, lines: readonly SchemaLine[], at: number, acts: Tree
     case ' ':
       return line.isOpen === undefined ? -1 : stay(() => acts.toggle(line.id))
     case 'Enter':
-      return stay(() => acts.insert(line.item, 'key'))
+      return stay(() => choose(line, 'key', acts))
     case '/':
       return stay(acts.search)
     case 'Escape':
@@ -82,20 +85,26 @@ function keyOf(key: string, lines: readonly SchemaLine[], at: number, acts: Tree
 const parentOf = (lines: readonly SchemaLine[], at: number) =>
   lines.findLastIndex(({ level }, place) => place < at && level < lines[at]!.level)
 
-type LineProps = TreeActs & Readonly<{ line: SchemaLine; isStop: boolean }>
+/** What a click or Enter does. */
+function choose({ id, item }: SchemaLine, by: 'click' | 'key', { search, toggle, insert }: TreeActs): void {
+  if (item.kind === 'more') search()
+  else if (item.kind === 'functions' || (item.kind === 'schema' && by === 'click')) toggle(id)
+  else insert(item, by)
+}
+
+type LineProps = TreeActs & Readonly<{ line: SchemaLine; isStop: boolean; stopHere: (id: string) => void }>
 
 /** Its keys are those of the tree. */
-function Line({ line, isStop, toggle, insert, look, search }: LineProps) {
+function Line({ line, isStop, stopHere, ...acts }: LineProps) {
   const { id, level, item, isOpen, position, size } = line
   const text = insertedText(item, catalog.value)
-  const click = () => {
-    if (item.kind === 'more') search()
-    else if (item.kind === 'schema' || item.kind === 'functions') toggle(id)
-    else insert(item, 'click')
-  }
   const turn = (event: Event) => {
     event.stopPropagation()
-    toggle(id)
+    acts.toggle(id)
+  }
+  const focus = () => {
+    stopHere(id)
+    acts.look(line)
   }
   const drag = (event: DragEvent) => {
     event.dataTransfer?.setData('text/plain', text)
@@ -113,9 +122,9 @@ function Line({ line, isStop, toggle, insert, look, search }: LineProps) {
       tabIndex={isStop ? 0 : -1}
       draggable={text !== ''}
       title={text && `Insert ${text}`}
-      onClick={click}
-      onFocus={() => look(line)}
-      onPointerEnter={() => look(line)}
+      onClick={() => choose(line, 'click', acts)}
+      onFocus={focus}
+      onPointerEnter={() => acts.look(line)}
       onDragStart={drag}
     >
       <span class="turn" aria-hidden="true" onClick={isOpen === undefined ? undefined : turn}>

@@ -1,5 +1,5 @@
-import { signal } from '@preact/signals'
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { type Signal, signal, useSignal } from '@preact/signals'
+import { useEffect, useRef } from 'preact/hooks'
 import { catalog, catalogError, refreshCatalog, unreadCatalog } from '../../api/catalog.ts'
 import { changeSettings, settings } from '../../api/settings.ts'
 import { hrefOf } from '../../parts/browser/route.ts'
@@ -49,7 +49,11 @@ type SidebarProps = Readonly<{
 /** The tables, columns and functions of the account beside the editor. */
 export function SchemaSidebar({ insert, focusEditor }: SidebarProps) {
   const field = useRef<HTMLInputElement>(null)
-  const [shown, look] = useState<SchemaLine | undefined>(undefined)
+  // A signal that only the preview reads: the tree is not made again when the pointer moves.
+  const shown = useSignal<SchemaLine | undefined>(undefined)
+  const look = (line: SchemaLine) => {
+    shown.value = line
+  }
   const focusSearch = () => field.current?.focus()
   const wanted = wantsSearch.value
   useEffect(() => void (wanted > 0 && focusSearch()), [wanted])
@@ -90,11 +94,15 @@ export function SchemaSidebar({ insert, focusEditor }: SidebarProps) {
           ✕
         </button>
       </div>
-      <Found look={look} current={shown?.id} insert={take} search={focusSearch} leave={leave} />
-      <SchemaPreview item={shown?.item} />
+      <Found look={look} insert={take} search={focusSearch} leave={leave} />
+      <Shown line={shown} />
     </aside>
   )
 }
+
+const Shown = ({ line }: Readonly<{ line: Signal<SchemaLine | undefined> }>) => (
+  <SchemaPreview item={line.value?.item} />
+)
 
 function searchFor(text: string): void {
   search.value = text
@@ -115,7 +123,6 @@ function leaveSearch(event: KeyboardEvent, leave: () => void): void {
 }
 
 type FoundProps = Readonly<{
-  current: string | undefined
   look: (line: SchemaLine) => void
   insert: (item: SchemaItem, by: 'click' | 'key') => void
   search: () => void

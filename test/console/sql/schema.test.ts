@@ -105,6 +105,24 @@ test('the tree is used with the keyboard alone', async (t) => {
   await editor(page).getByText('id found').waitFor()
 })
 
+test('a key acts on the line that has the focus, wherever the pointer is', async (t) => {
+  const { page, signInAt, user } = await openConsole(t)
+  await user.sql(places)
+  await signInAt('/sql')
+  await line(page, 'busy').focus()
+  await line(page, 'public').hover()
+  await page.getByRole('region', { name: 'Preview' }).getByText('2 tables and views').waitFor()
+  assert.equal(await line(page, 'busy').getAttribute('tabindex'), '0')
+  await page.keyboard.press('Enter')
+  await editor(page).getByText('busy').waitFor()
+  await page.keyboard.press('ArrowDown')
+  await focused(page, 'places')
+  await page.keyboard.press('ArrowDown')
+  await focused(page, 'Functions')
+  await page.keyboard.press('Enter')
+  await line(page, 'shout').waitFor()
+})
+
 test('the preview shows the facts and first rows of a table, but reads no rows of a view', async (t) => {
   const { page, signInAt, user } = await openConsole(t)
   await user.sql(places)
@@ -121,6 +139,56 @@ test('the preview shows the facts and first rows of a table, but reads no rows o
   await line(page, 'Öffentlich').hover()
   await preview.getByText(/text · may be NULL · in places/).waitFor()
   await preview.getByText("'x'::text").waitFor()
+})
+
+test('the preview runs no cast that somebody made', async (t) => {
+  const { page, signInAt, user } = await openConsole(t)
+  await user.sql(`create type mood as enum ('happy');
+    create function told(mood) returns text language sql as $$ select 'code ran' $$;
+    create cast (mood as text) with function told(mood);
+    create table days (feels mood, sunny boolean);
+    insert into days values ('happy', true), (null, null)`)
+  await signInAt('/sql')
+  await line(page, 'days').hover()
+  const preview = page.getByRole('region', { name: 'Preview' })
+  await preview.getByText('true · NULL').waitFor()
+  await preview.getByText('happy · NULL').waitFor()
+})
+
+test('the schema and the tables are read without the operators that somebody made', async (t) => {
+  const { page, signInAt, goTo, user } = await openConsole(t)
+  await user.sql(places)
+  for (const [operator, left, right] of [
+    ['=', 'oid', 'regclass'],
+    ['=', 'regclass', 'oid'],
+    ['!~', 'name', 'name'],
+  ]) {
+    await user.sql(`create function trap(${left}, ${right}) returns boolean language plpgsql
+        as $$ begin raise exception 'code ran'; end $$;
+      create operator ${operator} (function = trap, leftarg = ${left}, rightarg = ${right})`)
+  }
+  await signInAt('/sql')
+  await line(page, 'places').hover()
+  const preview = page.getByRole('region', { name: 'Preview' })
+  await preview.getByText('Where people go').waitFor()
+  await line(page, 'places').locator('.turn').click()
+  await line(page, 'id').hover()
+  await preview.getByText('integer · never NULL · in places').waitFor()
+  await goTo('/tables')
+  await page.getByRole('link', { name: 'places' }).first().waitFor()
+})
+
+test('a huge comment on a function does not hide the schema', async (t) => {
+  const { page, signInAt, user } = await openConsole(t)
+  await user.sql(places)
+  await user.sql(
+    `do $$ begin execute format('comment on function shout(text) is %L', repeat('x', 34000000)); end $$`,
+  )
+  await signInAt('/sql')
+  await line(page, 'Functions').click()
+  await line(page, 'shout').hover()
+  const preview = page.getByRole('region', { name: 'Preview' })
+  await preview.getByText(/^x{500}$/).waitFor()
 })
 
 test('a table created, changed or dropped here or in another tab changes the schema by itself', async (t) => {
@@ -182,7 +250,11 @@ test('the tree lists 200 tables of a schema, says how many it leaves out, and fi
     `do $$ begin for i in 1..450 loop execute format('create view v%s as select 1 as n', i); end loop; end $$`,
   )
   await signInAt('/sql')
-  await page.getByRole('treeitem', { name: '250 more: search' }).click()
+  const more = page.getByRole('treeitem', { name: '250 more: search' })
+  await more.click()
+  await focused(page, 'Search tables, columns and functions')
+  await more.press('Enter')
+  await focused(page, 'Search tables, columns and functions')
   await page.keyboard.type('v449')
   await line(page, 'v449').waitFor()
   assert.deepEqual(await names(page), ['public', 'v449'])
