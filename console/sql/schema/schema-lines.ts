@@ -62,14 +62,7 @@ export function schemaLines(catalog: Catalog, { search, toggled }: SchemaView): 
     const isNamed = matches(table.name)
     // A table that was found by its name has all its columns below it.
     const columns = isNamed ? table.columns : table.columns.filter(({ name }) => matches(name))
-    const below = () =>
-      columns.map(
-        (column): Branch => ({
-          id: JSON.stringify([table.schema, table.name, column.name]),
-          label: column.name,
-          item: { kind: 'column', table, column },
-        }),
-      )
+    const below = () => columns.map((column) => columnBranch(table, column))
     return {
       id,
       label: table.name,
@@ -84,19 +77,24 @@ export function schemaLines(catalog: Catalog, { search, toggled }: SchemaView): 
   function functionsBranch(schema: string, found: readonly AccountFunction[]): Branch[] {
     if (found.length === 0) return []
     const id = JSON.stringify([schema, 'functions', null])
-    const below = () =>
-      found.map(
-        (of): Branch => ({
-          id: JSON.stringify([schema, 'functions', of.oid]),
-          label: of.name,
-          item: { kind: 'function', of },
-        }),
-      )
+    const below = () => found.map((of) => functionBranch(schema, of))
     const item = { kind: 'functions', count: found.length } as const
     const lines = () => cut(below(), id)
     return [{ id, label: 'Functions', item, hasBelow: true, below: lines, isOpen: isOpen(id, wanted !== '') }]
   }
 }
+
+const columnBranch = (table: CatalogTable, column: CatalogTable['columns'][number]): Branch => ({
+  id: JSON.stringify([table.schema, table.name, column.name]),
+  label: column.name,
+  item: { kind: 'column', table, column },
+})
+
+const functionBranch = (schema: string, of: AccountFunction): Branch => ({
+  id: JSON.stringify([schema, 'functions', of.oid]),
+  label: of.name,
+  item: { kind: 'function', of },
+})
 
 type Branch = Readonly<{
   id: string
