@@ -61,7 +61,8 @@ export async function recordFirstUses(control: Queryable, uses: readonly FirstUs
        insert into cartage.key_uses as known (key_id, last_used_at, audited_on)
        select key_id, clock_timestamp(), day from use order by key_id
        on conflict (key_id) do update set audited_on = excluded.audited_on
-       where known.audited_on is distinct from excluded.audited_on
+       -- A process that tells late of a day that is over must not take the newer one back.
+       where known.audited_on is null or known.audited_on < excluded.audited_on
        returning key_id
      )
      insert into cartage.audit (actor, action, account, subject, details)

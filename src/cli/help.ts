@@ -50,10 +50,9 @@ export function helpPage(
   const found = sections
     .map((section) => ({ ...section, commands: commandsOf(section.commands, name) }))
     .filter(({ commands }) => commands.length > 0)
-  const [first] = found
-  if (!first) return pageOfFirstWords(sections, words)
-  if (first.commands[0]!.name === name) return commandPage(first, name)
-  return groupPage(found)
+  if (found.length === 0) return pageOfFirstWords(sections, words)
+  const own = found.find(({ commands }) => commands.some((one) => one.name === name))
+  return own ? commandPage(own, name) : groupPage(found)
 }
 
 /** Words after the name of a command do not matter: `help user create ann`. */
@@ -68,6 +67,7 @@ function pageOfFirstWords(sections: readonly CommandSection[], words: readonly s
 export function commandPage({ commands, commonOptions }: CommandSection, name: string): readonly string[] {
   const command = commands.find((one) => one.name === name)!
   const { summary, options = {}, details = [] } = command
+  const further = commands.filter((one) => one.name.startsWith(`${name} `))
   return [
     `usage: ${usageOf(command)}`,
     '',
@@ -77,6 +77,7 @@ export function commandPage({ commands, commonOptions }: CommandSection, name: s
     '',
     'Common options:',
     ...optionLines(commonOptions),
+    ...(further.length > 0 ? ['', 'See also:', ...inColumns(further.map(nameAndSummary))] : []),
   ]
 }
 
@@ -90,8 +91,10 @@ function groupPage(sections: readonly CommandSection[]): readonly string[] {
 
 const sectionLines = ({ title, commands }: CommandSection) => [
   `${title}:`,
-  ...inColumns(commands.map(({ name, summary }) => [name, summary])),
+  ...inColumns(commands.map(nameAndSummary)),
 ]
+
+const nameAndSummary = ({ name, summary }: CommandSection['commands'][number]) => [name, summary] as const
 
 function optionLines(options: CommandOptions): readonly string[] {
   return inColumns(

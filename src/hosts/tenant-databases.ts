@@ -39,8 +39,10 @@ export async function createTenantDatabase(
   installation: Installation,
   hostId: number,
   name: string,
+  whatIsThere: 'is dropped' | 'stays' = 'is dropped',
 ): Promise<void> {
-  await createDatabase(installation.databases, hostId, name, templateName(installation.namespace))
+  const template = templateName(installation.namespace)
+  await createDatabase(installation.databases, hostId, name, template, whatIsThere)
   await migrateTenant(installation.databases, hostId, name, installation.tenantMigrations)
   await noteMigrated(installation, hostId, name)
 }
@@ -111,13 +113,14 @@ async function createDatabase(
   hostId: number,
   name: string,
   template: string,
+  whatIsThere: 'is dropped' | 'stays' = 'is dropped',
 ): Promise<void> {
   await databases.admin.use(adminTarget(databases.hosts, hostId), async (session) => {
     await holdName(session, name)
     const copy = `create database ${quoteIdentifier(name)} template ${quoteIdentifier(template)} encoding 'UTF8'`
     await session.query(copy).catch(async (error) => {
       // Left by a creation that died; its row is gone.
-      if (!hasSqlstate(error, sqlstate.duplicateDatabase)) throw error
+      if (whatIsThere === 'stays' || !hasSqlstate(error, sqlstate.duplicateDatabase)) throw error
       await session.query(`drop database ${quoteIdentifier(name)} with (force)`)
       await session.query(copy)
     })

@@ -119,7 +119,7 @@ async function switchOver(
   await onConnection(client, async (tx) => {
     await allowLongStatements(tx)
     await require(switchHost(tx, move, newestOf(installation.tenantMigrations)))
-    await markArrived(tx, move)
+    await require(markArrived(tx, move))
     await holdJobs(tx, account.userId, false)
     await announceChange(tx)
   })

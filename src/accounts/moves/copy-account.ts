@@ -69,16 +69,11 @@ export async function copyAccount(installation: Installation, copy: Copy): Promi
   const before = picture(installation, account, move.fromHostId, roles)
   // It is awaited later; until then a failure is no unhandled one.
   before.catch(() => undefined)
-  const filled = await whileItFits(
-    (tooLarge) =>
-      copyData(installation, {
-        ...copy,
-        signal: AbortSignal.any([signal, tooLarge]),
-        onBytes: progressOf(bytes, noteProgress),
-      }),
-    () => on(move.toHostId, sizeOf),
-    2 * bytes + roomBytes,
-  )
+  const size = () => on(move.toHostId, sizeOf)
+  const fits = <T>(work: (late: AbortSignal) => Promise<T>) =>
+    whileItFits((tooLarge) => work(AbortSignal.any([signal, tooLarge])), size, 2 * bytes + roomBytes)
+  const onBytes = progressOf(bytes, noteProgress)
+  const filled = await fits((late) => copyData(installation, { ...copy, signal: late, onBytes }))
   signal.throwIfAborted()
   await noteProgress(80)
   await on(move.toHostId, async (session) => {
@@ -90,7 +85,7 @@ export async function copyAccount(installation: Installation, copy: Copy): Promi
   })
   signal.throwIfAborted()
   await on(move.toHostId, (session) => writeQuota(session, account.username, records))
-  await fillViews(installation, account, move, filled)
+  await fits((late) => fillViews(installation, account, move, filled, late))
   return { before, after: () => picture(installation, account, move.toHostId, roles) }
 }
 
@@ -101,11 +96,16 @@ async function whileItFits<T>(
   mostBytes: number,
 ): Promise<T> {
   const tooLarge = new AbortController()
+  let isLooking = false
   const look = async () => {
+    if (isLooking) return
+    isLooking = true
     if ((await size()) > mostBytes)
       tooLarge.abort(errors.moveFailed('The copy is twice as large as the account'))
+    isLooking = false
   }
-  const timer = setInterval(() => void look().catch(() => undefined), 2_000)
+  const cannotTell = () => tooLarge.abort(errors.moveFailed('The size of the copy cannot be told'))
+  const timer = setInterval(() => void look().catch(cannotTell), 2_000)
   try {
     return await work(tooLarge.signal)
   } finally {

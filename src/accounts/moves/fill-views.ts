@@ -1,6 +1,7 @@
 import { type Account, masterTargetOf } from '../../auth/account.ts'
 import type { Installation } from '../../hosts/installation.ts'
 import { adminTarget } from '../../postgres/session-target.ts'
+import { unlessAborted } from '../../waiting/unless-aborted.ts'
 import type { Move } from './move.ts'
 import { readFilledViews } from './owners.ts'
 
@@ -10,14 +11,20 @@ export async function fillViews(
   account: Account,
   { fromHostId, toHostId }: Move,
   oids: readonly string[],
+  signal: AbortSignal,
 ): Promise<void> {
   if (oids.length === 0) return
   const place = adminTarget(databases.hosts, fromHostId, account.database)
   const views = await databases.admin.use(place, (session) => readFilledViews(session, oids))
   for (const { name, owner } of views) {
     const target = { ...masterTargetOf({ ...account, hostId: toHostId }), role: owner }
-    await databases.job.use(target, (session) =>
-      session.onClient((client) => client.query(`refresh materialized view ${name}`)),
-    )
+    await databases.job.use(target, async (session) => {
+      const refresh = session.onClient((client) => client.query(`refresh materialized view ${name}`))
+      await unlessAborted(signal, refresh).catch(async (error: unknown) => {
+        // Its query may never end.
+        if (signal.aborted) await session.destroy()
+        throw error
+      })
+    })
   }
 }

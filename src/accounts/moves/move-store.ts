@@ -72,18 +72,27 @@ export async function markMoving(tx: ClientBase, { id, userId, fromHostId, toHos
   return rowCount === 1
 }
 
-/** The user is served again, where its row says. */
-export async function markArrived(tx: ClientBase, { id, userId }: Move): Promise<void> {
-  await tx.query(
+/** The user is served again, where its row says. False: it was before, or the move has ended. */
+export async function markArrived(tx: ClientBase, { id, userId }: Move): Promise<boolean> {
+  const { rowCount } = await tx.query(
     `update cartage.users set is_moving = false, suspended_at = null, suspended_reason = null, updated_at = now(),
        resumed_at = clock_timestamp()
      where id = $1 and is_moving and exists (select from cartage.moves where id = $2 and ended_at is null)`,
     [userId, id],
   )
-  await tx.query(
-    'update cartage.moves set served_at = clock_timestamp() where id = $1 and stopped_at is not null',
-    [id],
+  if (rowCount === 0) return false
+  await tx.query('update cartage.moves set served_at = clock_timestamp() where id = $1', [id])
+  return true
+}
+
+/** Whether the user is not served because of this move. */
+export async function isAway(control: Queryable, { id, userId }: Move): Promise<boolean> {
+  const { rowCount } = await control.query(
+    `select from cartage.users u join cartage.moves m on m.user_id = u.id
+     where u.id = $1 and u.is_moving and m.id = $2 and m.ended_at is null`,
+    [userId, id],
   )
+  return rowCount === 1
 }
 
 /**

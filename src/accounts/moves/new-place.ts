@@ -35,7 +35,8 @@ export async function makePlace(
 ): Promise<void> {
   const { databases, secrets } = installation
   const place = { ...account, hostId, quotaBytes: 0 }
-  await createTenantDatabase(installation, hostId, account.database)
+  // What is there may be the user itself, after another move: this process may have stood still.
+  await createTenantDatabase(installation, hostId, account.database, 'stays')
   await createRoles(databases, secrets, place)
   const { masterRole, publicRole } = account
   const keyRoles = roles.filter((role) => role !== masterRole && role !== publicRole)

@@ -8,7 +8,7 @@ import { inTransaction } from '../../postgres/transaction.ts'
 import { holdJobs } from '../suspension/suspension-store.ts'
 import { dropRoles, openLogins } from '../tenant-roles.ts'
 import { hasEnded, type Move } from './move.ts'
-import { endMove, findMove, giveUp, hostOfUser, markArrived } from './move-store.ts'
+import { endMove, findMove, giveUp, hostOfUser, isAway, markArrived } from './move-store.ts'
 import { dropMover } from './mover.ts'
 
 /**
@@ -25,16 +25,19 @@ export async function undoMove(installation: Installation, move: Move, reason: s
     return true
   }
   const masterRole = masterRoleOf(installation, move)
-  await openLogins(databases, move.fromHostId, masterRole)
-  await inTransaction(control, async (tx) => {
-    await markArrived(tx, move)
-    await holdJobs(tx, move.userId, false)
-    await announceChange(tx)
-  })
-  await awaitCaches(control, log)
+  if (await isAway(control, move)) {
+    await openLogins(databases, move.fromHostId, masterRole)
+    await inTransaction(control, async (tx) => {
+      // Once: the operator may have suspended the user since, whose jobs wait then.
+      if (!(await markArrived(tx, move))) return
+      await holdJobs(tx, move.userId, false)
+      await announceChange(tx)
+    })
+    await awaitCaches(control, log)
+  }
   await leavingForLater(installation, async () => {
-    await dropMover(databases, move.fromHostId, masterRole)
     await dropPlace(installation, move, move.toHostId)
+    await dropMover(databases, move.fromHostId, masterRole)
     await endMove(control, move.id, 'failed')
   })
   return true

@@ -27,6 +27,8 @@ const formats = {
     'id,at,actor,action,account,subject,details',
     ...records.map(({ id, at, actor, action, account, subject, details }) =>
       [String(id), at.toISOString(), actor, action, account ?? '', subject ?? '', JSON.stringify(details)]
+        // No formula for a spreadsheet: tenants name their keys.
+        .map((value) => (/^[=+\-@\t]/.test(value) ? `'${value}` : value))
         .map((value) => (/[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value))
         .join(','),
     ),

@@ -197,8 +197,8 @@ async function holdStorage(name: string): Promise<() => void> {
 test('with no tables at all the page says what to do next', async (t) => {
   const { page, signIn } = await openConsole(t)
   await signIn()
-  await page.getByText('Results appear here').waitFor()
-  await page.getByText('No tables yet').waitFor()
+  await page.getByText('No tables yet. Results appear here').waitFor()
+  await page.getByText('No tables yet. Upload a file').waitFor()
 })
 
 test('the console says how many columns of the same name are not shown', async (t) => {
