@@ -6,9 +6,9 @@ import { type DumpPrograms, findDumpPrograms } from '../../postgres/dump/find-pr
 import type { Session } from '../../postgres/session.ts'
 import { adminTarget } from '../../postgres/session-target.ts'
 import { alignPrivileges, readPrivileges } from './access-lists.ts'
+import { fillViews, logInFirst } from './as-the-user.ts'
 import { type Picture, picture } from './compare.ts'
 import { copyData } from './copy-data.ts'
-import { fillViews } from './fill-views.ts'
 import type { Move } from './move.ts'
 import { isMigrated } from './move-store.ts'
 import { createMover } from './mover.ts'
@@ -58,6 +58,7 @@ export async function copyAccount(installation: Installation, copy: Copy): Promi
   const on = <T>(hostId: number, work: (session: Session) => Promise<T>) =>
     databases.admin.use(adminTarget(databases.hosts, hostId, account.database), work)
   await makePlace(installation, account, move.toHostId, roles)
+  await logInFirst(installation, { ...account, hostId: move.toHostId })
   for (const hostId of [move.fromHostId, move.toHostId])
     await createMover(databases, secrets, hostId, account.masterRole)
   const { owned, privileges, records, bytes } = await on(move.fromHostId, async (session) => ({

@@ -1,4 +1,4 @@
-import { type Account, masterTargetOf } from '../../auth/account.ts'
+import type { Account } from '../../auth/account.ts'
 import { errors } from '../../errors.ts'
 import type { Installation } from '../../hosts/installation.ts'
 import { createTenantDatabase } from '../../hosts/tenant-databases.ts'
@@ -49,8 +49,6 @@ export async function makePlace(
       )
   })
   await admitToDatabase(databases, place, [])
-  // The first login through a pool limits the temporary files in the database.
-  await databases.job.use(masterTargetOf(place), (session) => session.query('select'))
   // For large objects that an operator has given the user. The access lists are made equal later, so it is for the copy only.
   await databases.admin.use(adminTarget(databases.hosts, hostId, account.database), (session) =>
     session.query(`grant execute on function pg_catalog.lo_create(oid) to ${quoteIdentifier(masterRole)}`),

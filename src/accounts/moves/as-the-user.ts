@@ -5,6 +5,11 @@ import { unlessAborted } from '../../waiting/unless-aborted.ts'
 import type { Move } from './move.ts'
 import { readFilledViews } from './owners.ts'
 
+/** The first login through a pool limits the temporary files of a database. */
+export async function logInFirst({ databases }: Installation, place: Account): Promise<void> {
+  await databases.job.use(masterTargetOf(place), (session) => session.query('select'))
+}
+
 /** Fills materialized views, each as its owner, in this order. `oids`: of the views on the old host. */
 export async function fillViews(
   { databases }: Installation,
