@@ -88,6 +88,9 @@ function pagingOf(parameters: Parameters): Paging | undefined {
   const limit = wholeOf(parameters, 'rows_per_page', 0, maxRowsPerPage)
   const page = wholeOf(parameters, 'page', 0, maxPage)
   const orderBy = textOf(parameters, 'order_by')
+  // PostgreSQL cuts names at 63 bytes.
+  if (orderBy !== undefined && orderBy.length > 1_000)
+    throw errors.badRequest('order_by must be the name of a column of the result')
   const sortOrder = choiceInAnyCase(parameters, 'sort_order', sortOrders)
   if (limit === undefined && orderBy === undefined) return undefined
   return {
