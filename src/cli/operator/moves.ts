@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { carryOut } from '../../accounts/moves/carry-out.ts'
 import { hasEnded, type Move } from '../../accounts/moves/move.ts'
+import { moveDocument } from '../../accounts/moves/move-document.ts'
 import { findMove, listMoves } from '../../accounts/moves/move-store.ts'
 import { requestMove } from '../../accounts/moves/request-move.ts'
 import { defaultMoves } from '../../contract/limits.ts'
@@ -19,7 +20,7 @@ const moveUser: Command['run'] = async ({ args, terminal }) => {
   })
   if (move.phase === 'failed') throw errors.moveFailed(`The user stays where it was. ${move.error}`)
   return {
-    document: document(move),
+    document: moveDocument(move),
     lines: [`moved user ${username} from ${move.fromHost} to ${move.toHost}${pause(move)}`],
   }
 }
@@ -67,26 +68,12 @@ function show(terminal: Terminal, { phase, progress }: Move, told: string): stri
 const list: Command['run'] = async () => {
   const moves = await asOperator(({ databases }) => listMoves(databases.control, defaultMoves))
   return {
-    document: { moves: moves.map(document) },
+    document: { moves: moves.map(moveDocument) },
     lines: moves.map(
       ({ id, username, fromHost, toHost, phase, progress, error }) =>
         `${id}  ${username} from ${fromHost} to ${toHost}: ${phase} ${progress} %${error ? ` (${error})` : ''}`,
     ),
   }
 }
-
-const document = (move: Move) => ({
-  id: move.id,
-  username: move.username,
-  from_host: move.fromHost,
-  to_host: move.toHost,
-  phase: move.phase,
-  progress: move.progress,
-  error: move.error,
-  created_at: move.createdAt.toISOString(),
-  stopped_at: move.stoppedAt?.toISOString() ?? null,
-  served_at: move.servedAt?.toISOString() ?? null,
-  ended_at: move.endedAt?.toISOString() ?? null,
-})
 
 export const moveRuns = { 'user move': moveUser, 'move list': list } as const

@@ -1,5 +1,4 @@
 import type { Plan } from '../../accounts/limits/plan-store.ts'
-import type { Move } from '../../accounts/moves/move.ts'
 import type { Organization } from '../../accounts/organization-store.ts'
 import type { Account } from '../../auth/account.ts'
 import { limitOf, rateOf } from '../../config/account-limits.ts'
@@ -8,7 +7,6 @@ import { rateText } from '../../config/config-variables.ts'
 import { accountLimitNames, endpointGroups } from '../../contract/admin-names.ts'
 import type {
   EffectiveLimits,
-  MoveDocument,
   OrganizationDocument,
   PlanDocument,
   UserDocument,
@@ -51,21 +49,5 @@ export function organizationDocument(organization: Organization): OrganizationDo
     name: organization.name,
     owner: { username: organization.owner },
     created_at: organization.createdAt.toISOString(),
-  }
-}
-
-export function moveDocument(move: Move): MoveDocument {
-  return {
-    id: move.id,
-    username: move.username,
-    from_host: move.fromHost,
-    to_host: move.toHost,
-    phase: move.phase,
-    progress: move.progress,
-    error: move.error,
-    created_at: move.createdAt.toISOString(),
-    stopped_at: move.stoppedAt?.toISOString() ?? null,
-    served_at: move.servedAt?.toISOString() ?? null,
-    ended_at: move.endedAt?.toISOString() ?? null,
   }
 }

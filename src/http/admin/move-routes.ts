@@ -1,10 +1,10 @@
 import type { FastifyInstance } from 'fastify'
+import { moveDocument } from '../../accounts/moves/move-document.ts'
 import { findMove, listMoves } from '../../accounts/moves/move-store.ts'
 import { errors } from '../../errors.ts'
 import { changeHost } from '../../hosts/change-host.ts'
 import type { Parameters } from '../middleware/parameters.ts'
 import type { Services } from '../services.ts'
-import { moveDocument } from './document.ts'
 import { hostChangeSchema, moveListSchema, moveSchema, newMoveSchema } from './move-schemas.ts'
 import { readHostChange, readMoveLimit, readNewMove } from './request.ts'
 
