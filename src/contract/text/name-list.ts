@@ -2,8 +2,12 @@
 export const joinNames = (names: readonly string[]): string =>
   names.map((name) => (/[",]|^\s|\s$/.test(name) ? `"${name.replaceAll('"', '""')}"` : name)).join(',')
 
+/** More than PostgreSQL keeps of a name, and more than layers and sheets have. */
+export const longestName = 1_000
+
 /** The names in such a text. Undefined if it is no such list, or one of more than `most`. */
 export function splitNames(text: string, most: number): readonly string[] | undefined {
+  if (text.length > most * longestName) return undefined
   const parts = partsOf(text, most + 1).map((part) => part.trim())
   const isList = parts.length <= most && parts.every((part) => /^(?:"(?:[^"]|"")+"|[^"]+)$/.test(part))
   if (!isList) return undefined

@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { onErrors, rejectLists } from '../../contract/formats.ts'
 import { collisionStrategies, importPrivacies } from '../../contract/import-names.ts'
 import { defaultBadRows, longestWaitSeconds, maxBadRows } from '../../contract/limits.ts'
-import { splitNames } from '../../contract/text/name-list.ts'
+import { longestName, splitNames } from '../../contract/text/name-list.ts'
 import { errors } from '../../errors.ts'
 import type { ImportOptions, ImportSource } from '../../imports/import-record.ts'
 import { keyColumnsOf } from '../copy/load-options.ts'
@@ -57,11 +57,18 @@ function readOptions(given: Parameters): ImportOptions {
     quotedFieldsGuessing: flag(given, 'quoted_fields_guessing', true),
     contentGuessing: flag(given, 'content_guessing', false),
     createVisualization: flag(given, 'create_vis', false),
-    sheet: textOf(given, 'sheet'),
+    sheet: readSheet(given),
     layers: readLayers(given),
     ...readSkipping(given),
     ...(flag(given, 'preview', false) && { isPreview: true }),
   }
+}
+
+function readSheet(given: Parameters): string | undefined {
+  const name = textOf(given, 'sheet')
+  if (name !== undefined && name.length > longestName)
+    throw errors.importInvalid('Invalid sheet: it is too long')
+  return name
 }
 
 function readLayers(given: Parameters): readonly string[] | undefined {

@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { sortOrders, sqlFormats, type Total, totals } from '../../contract/formats.ts'
 import { defaultDecimals, maxDecimals, maxParams } from '../../contract/limits.ts'
 import { elementsOf } from '../../contract/text/json-rows.ts'
+import { longestName } from '../../contract/text/name-list.ts'
 import { errors } from '../../errors.ts'
 import type { Query } from '../../query/query.ts'
 import type { Paging } from '../../sql/query-kind.ts'
@@ -88,8 +89,7 @@ function pagingOf(parameters: Parameters): Paging | undefined {
   const limit = wholeOf(parameters, 'rows_per_page', 0, maxRowsPerPage)
   const page = wholeOf(parameters, 'page', 0, maxPage)
   const orderBy = textOf(parameters, 'order_by')
-  // PostgreSQL cuts names at 63 bytes.
-  if (orderBy !== undefined && orderBy.length > 1_000)
+  if (orderBy !== undefined && orderBy.length > longestName)
     throw errors.badRequest('order_by must be the name of a column of the result')
   const sortOrder = choiceInAnyCase(parameters, 'sort_order', sortOrders)
   if (limit === undefined && orderBy === undefined) return undefined

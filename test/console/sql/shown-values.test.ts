@@ -47,6 +47,8 @@ test('days, times with and without a zone, geometries and several lines are read
 
 test('copying and the panel of a cell give full values, and a hidden column can be shown', async (t) => {
   const { page } = await openMoments(t)
+  // Wide enough for all columns: those outside the window are not drawn.
+  await page.setViewportSize({ width: 1_800, height: 800 })
   await page.getByRole('grid').focus()
   await page.keyboard.press('Control+a')
   await page.keyboard.press('Control+c')
