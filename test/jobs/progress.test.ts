@@ -10,9 +10,11 @@ type Progress = NonNullable<Awaited<ReturnType<ReturnType<typeof fullJobApi>['re
 /** The progress of a job, once it is as wanted. Then the job is cancelled. */
 async function seen(user: TestUser, query: unknown, check: (progress: Progress) => void): Promise<Progress> {
   const api = fullJobApi(user)
-  const { job_id: id } = await api.submit({ query })
+  let { job_id: id } = await api.submit({ query })
   const progress = await eventually(async () => {
     const job = await api.read(id)
+    // VACUUM does not wait for a page while the snapshot of some other session is older than its rows.
+    if (job.status === 'done') id = (await api.submit({ query })).job_id
     assert.ok(job.progress, JSON.stringify(job))
     check(job.progress)
     return job.progress
