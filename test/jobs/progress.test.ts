@@ -76,6 +76,13 @@ test('ANALYZE and CLUSTER tell their phase', async (t) => {
   }
 })
 
+test('COPY tells that it copies, and no percent, as PostgreSQL knows no total', async (t) => {
+  const { user } = await setup(t, { worker: true })
+  const query = 'copy (select pg_sleep(0.01) from generate_series(1, 10000)) to stdout'
+  const progress = await seen(user, query, ({ phase }) => assert.equal(phase, 'copying'))
+  assert.ok(!('percent' in progress), JSON.stringify(progress))
+})
+
 test('a job that waits for a lock tells which of the own sessions holds it, and nothing of others', async (t) => {
   const bundle = await setup(t, { worker: true })
   const { createOrganization, createUser } = bundle

@@ -37,6 +37,24 @@ test('an item that fails for a reason another attempt may mend is tried again, a
   )
 })
 
+test('each SQLSTATE of class 40, 53 and 55, and 57P03, is one that another attempt may mend; others of class 57 are not', async (t) => {
+  const { user } = await setup(t, { worker: true })
+  const api = fullJobApi(user)
+  await user.sql(failing('40001', 0))
+  for (const [state, attempts] of [
+    ['40P01', 2],
+    ['53300', 2],
+    ['55006', 2],
+    ['57P03', 2],
+    ['57P04', 1],
+  ] as const) {
+    await user.sql(`drop sequence calls; drop table ledger; drop function call; ${failing(state, 1)}`)
+    const job = await api.run({ query: 'select call()', retry: { attempts: 3, backoff_s: 0 } })
+    assert.equal(job.attempts, attempts, JSON.stringify(job))
+    assert.equal(job.status, attempts === 2 ? 'done' : 'failed')
+  }
+})
+
 test('after the last attempt the job fails with the last error, and its onerror runs once', async (t) => {
   const { user } = await setup(t, { worker: true })
   const api = fullJobApi(user)

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import type { JobDocument } from '../../src/contract/documents.ts'
+import { fullJobApi } from '../support/jobs/full-job-api.ts'
 import { jobApi, type Refusal } from '../support/jobs/job-api.ts'
 import { basic, setup } from '../support/service/setup.ts'
 
@@ -357,11 +358,14 @@ test('waiting for a job takes no longer than asked for', async (t) => {
   assert.equal((await api.call('GET', `${api.path(randomUUID())}?wait=5`)).status, 404)
 })
 
-test('who waits for a job hears at once when it is cancelled', async (t) => {
+test('who waits for a job, at either of its addresses, hears at once when it is cancelled', async (t) => {
   const { user } = await setup(t)
   const api = jobApi(user)
   const { job_id } = await api.submit('select 1')
-  const waiting = Array.from({ length: 5 }, () => api.call<JobDocument>('GET', `${api.path(job_id)}?wait=60`))
+  const addresses = [api.path(job_id), fullJobApi(user).path(job_id)]
+  const waiting = [...addresses, ...addresses].map((address) =>
+    api.call<JobDocument>('GET', `${address}?wait=60`),
+  )
   await api.cancel(job_id)
   for (const { body } of await Promise.all(waiting)) assert.equal(body.status, 'cancelled')
 })
