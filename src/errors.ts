@@ -150,6 +150,12 @@ export const errors = {
     raise('key-invalid', 'unprocessable', `Validation failed: ${faults.join(', ')}`),
   keyQuotaReached: () =>
     raise('key-quota-reached', 'forbidden', 'You have reached the limit of API keys for your plan'),
+  invitationUnknown: () =>
+    raise(
+      'invitation-unknown',
+      'not-found',
+      'This invitation is not good: it was used, replaced, withdrawn, or its time is over. Ask for a new one',
+    ),
   memberNotFound: (username: string, organization: string) =>
     raise(
       'member-not-found',

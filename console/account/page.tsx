@@ -28,7 +28,7 @@ type Me = Readonly<{
 }>
 
 export default function AccountPage() {
-  const { username, token, isMaster, organization } = session.value!
+  const { username, token, isMaster, keyName, organization } = session.value!
   const me = useLoaded(
     async (signal) => (token === null ? undefined : requestJson<Me>('whoAmI', { signal })),
     [token],
@@ -39,11 +39,7 @@ export default function AccountPage() {
         <div>
           <h1>{username}</h1>
           <p class="muted">
-            {isMaster
-              ? 'Signed in with the Master key.'
-              : token
-                ? 'Signed in with a key.'
-                : 'Browsing public data without a key.'}
+            {keyName ? `Signed in with the ${keyName} key.` : 'Browsing public data without a key.'}
             {organization && ` Member of ${organization}.`}
           </p>
         </div>

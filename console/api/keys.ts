@@ -1,12 +1,13 @@
 import type {
   FullKeyDocument,
   Grant,
+  InvitationDocument,
   KeyChanges,
   KeyDocument,
   KeyList,
 } from '../../src/contract/documents.ts'
 import { maxPerPage } from '../../src/contract/limits.ts'
-import { type ApiCall, requestJson } from './request.ts'
+import { type ApiCall, requestJson, requestText } from './request.ts'
 
 /** Without `member`: the keys of the session's user. Owners and admins of an organization can name a member. */
 export type KeysOf = Readonly<{ member?: string | undefined; signal?: AbortSignal }>
@@ -39,6 +40,13 @@ export const regenerateToken = (name: string, of: KeysOf = {}) =>
 
 export const deleteKey = (name: string, of: KeysOf = {}) =>
   requestJson<KeyDocument>('deleteKey', callFor(of, { parameters: { key: name } }))
+
+/** A link that gives its receiver the key. */
+export const inviteByKey = (name: string, of: KeysOf = {}) =>
+  requestJson<InvitationDocument>('inviteByKey', callFor(of, { parameters: { key: name }, json: {} }))
+
+export const withdrawInvitation = (name: string, of: KeysOf = {}) =>
+  requestText('withdrawInvitation', callFor(of, { parameters: { key: name } }))
 
 /** Keys have times such as `2026-01-31 10:00:00 +0000`, which not every browser can parse. */
 export const timeOfKey = (text: string) => new Date(text.replace(' ', 'T').replace(' +0000', 'Z'))

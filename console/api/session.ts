@@ -7,6 +7,8 @@ export type Session = Readonly<{
   username: string
   token: string | null
   isMaster: boolean
+  /** Null without a key. */
+  keyName: string | null
   organization: string | null
 }>
 

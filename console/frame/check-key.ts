@@ -1,4 +1,5 @@
 import { hasCode } from '../../src/client/cartage-error.ts'
+import type { MeDocument } from '../../src/contract/documents.ts'
 import { ApiError } from '../api/api-error.ts'
 import { requestJson } from '../api/request.ts'
 import { type Session, signIn, signInAsOperator } from '../api/session.ts'
@@ -6,25 +7,20 @@ import { type Session, signIn, signInAsOperator } from '../api/session.ts'
 /** Reads from the service whose key it is and signs in. Throws the error that the form shows. */
 export async function checkAndSignIn(username: string, token: string): Promise<void> {
   const as = { kind: 'key', username, token } as const
-  const me = await requestJson<Me>('whoAmI', { as }).catch(explain)
+  const me = await requestJson<MeDocument>('whoAmI', { as }).catch(explain)
   if (me.username !== username && me.organization?.name !== username) throw new Error(wrong)
-  const isMaster = await requestJson('listKeys', {
-    as,
-    query: { per_page: 1 },
-    parameters: { name: me.username },
-  }).then(
-    () => true,
-    (error: unknown) => {
-      if (error instanceof ApiError && error.status === 403) return false
-      throw error
-    },
-  )
-  signIn({ username: me.username, token, isMaster, organization: me.organization?.name ?? null })
+  signIn({
+    username: me.username,
+    token,
+    isMaster: me.key.type === 'master',
+    keyName: me.key.name,
+    organization: me.organization?.name ?? null,
+  })
 }
 
 /** Without a key: with the rights of the public role of the account. */
 export async function browsePublicData(username: string): Promise<void> {
-  const next: Session = { username, token: null, isMaster: false, organization: null }
+  const next: Session = { username, token: null, isMaster: false, keyName: null, organization: null }
   const as = { kind: 'key', username, token: null } as const
   await requestJson('query', { as, parameters: { name: username }, json: { q: 'select 1' } })
   signIn(next)
@@ -38,8 +34,6 @@ export async function checkOperator(token: string): Promise<void> {
   })
   signInAsOperator(token)
 }
-
-type Me = Readonly<{ username: string; organization?: Readonly<{ name: string }> | null }>
 
 const wrong = 'Wrong user or API key'
 

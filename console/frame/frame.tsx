@@ -14,6 +14,7 @@ import { LiveRegion } from '../parts/live.tsx'
 import { useLoaded } from '../parts/loading.tsx'
 import { Toasts } from '../parts/toast.tsx'
 import { Brand } from './brand.tsx'
+import { checkAndSignIn } from './check-key.ts'
 import type { OverlayName } from './overlays.tsx'
 import { shownPages, whyNot } from './pages.ts'
 import { ShownPage } from './shown-page.tsx'
@@ -21,6 +22,8 @@ import { SignInForm, SignInPage } from './sign-in.tsx'
 import { ThemeMenu, UserMenu } from './top-menus.tsx'
 
 export function Frame() {
+  // It opens for people with and without a key.
+  if (segmentsOf(path.value)[0] === 'invitation') return <InvitationPage />
   const isSignedIn = session.value !== null || adminToken.value !== null
   return (
     <>
@@ -31,6 +34,25 @@ export function Frame() {
           <SignInForm />
         </Dialog>
       )}
+      <Toasts />
+      <LiveRegion />
+    </>
+  )
+}
+
+/** Its code gets what the frame has, so that the first load stays one file. */
+function InvitationPage() {
+  const { value } = useLoaded(() => import('./invitation.tsx'), [])
+  return (
+    <>
+      <main class="sign-in">
+        <div class="panel">
+          <h1>
+            <Brand />
+          </h1>
+          {value && <value.Invitation signIn={checkAndSignIn} />}
+        </div>
+      </main>
       <Toasts />
       <LiveRegion />
     </>

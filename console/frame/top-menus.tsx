@@ -26,9 +26,8 @@ export function ThemeMenu() {
 }
 
 export function UserMenu({ openPalette }: Readonly<{ openPalette: () => void }>) {
-  const { username = 'operator', isMaster, token } = session.value ?? {}
-  const role =
-    username === 'operator' ? '' : isMaster ? 'with the Master key' : token ? 'with a key' : 'without a key'
+  const { username = 'operator', keyName } = session.value ?? {}
+  const role = username === 'operator' ? '' : keyName ? `with the ${keyName} key` : 'without a key'
   return (
     <Menu
       label={

@@ -7,6 +7,7 @@ import { hrefOf, pathTo } from '../parts/browser/route.ts'
 import { formatAge, formatTime } from '../parts/format.ts'
 import { Load, useLoaded } from '../parts/loading.tsx'
 import { Empty, ErrorNotice } from '../parts/notice.tsx'
+import { InvitationPanel } from './invitation-panel.tsx'
 import { DeleteKey, RegenerateToken } from './key-acts.tsx'
 import { summaryOf, TypeBadge } from './key-list.tsx'
 import { KeySettings } from './key-settings.tsx'
@@ -70,6 +71,7 @@ function KnownKey({ of: key, reload }: Readonly<{ of: FullKeyDocument; reload: (
       {error !== undefined && <ErrorNotice error={error} />}
       {isAsked && rights.value && <ProofPanel of={key} allowed={allowed} refused={refused} />}
       <TokenPanel of={key} statement={allowed} />
+      {key.type === 'regular' && <InvitationPanel of={key} reload={reload} />}
       <RightsPanel of={key} rights={rights} />
       <KeySettings key={key.updated_at} of={key} reload={reload} />
       {isAsked && <TryPanel of={key} example={refused ?? allowed} />}

@@ -14,7 +14,7 @@ update cartage.users
 set limits = limits - 'rate' || jsonb_build_object('rates', limits -> 'rate') where limits ? 'rate';
 
 -- What an account has in place of the configured limits.
-create function cartage.merged_limits(of_plan jsonb, own jsonb) returns jsonb language sql immutable as $$
+create function cartage.merged_limits(of_plan jsonb, own jsonb) returns jsonb language sql stable as $$
   select coalesce(of_plan, '{}') || own || case
     when of_plan ? 'rates' and own ? 'rates' then jsonb_build_object('rates', (of_plan -> 'rates') || (own -> 'rates'))
     else '{}' end

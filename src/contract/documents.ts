@@ -37,7 +37,11 @@ export type FullKeyDocument = KeyDocument &
     expires_at: string | null
     /** Null: not used yet. Known to within five minutes. */
     last_used_at: string | null
+    /** Until then an invitation gives its receiver the key. Null: there is none. */
+    invited_until: string | null
   }>
+/** The part of `url` after its `#` is the secret. It gives the key once. */
+export type InvitationDocument = Readonly<{ invitation: string; url: string; expires_at: string }>
 export type FullKeyList = Readonly<{ keys: readonly FullKeyDocument[]; total: number }>
 export type NewKey = Readonly<{
   name: string
@@ -368,6 +372,8 @@ export type DatasetList = Readonly<{
 export type MeDocument = Readonly<{
   username: string
   organization: Readonly<{ name: string }> | null
+  /** The one that asks. */
+  key: Readonly<{ name: string; type: KeyType }>
   config: Readonly<{ user_name: string }>
   api_endpoints: Readonly<Record<'sql' | 'maps' | 'import' | 'auth', string>>
   user_data: Readonly<{

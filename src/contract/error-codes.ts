@@ -40,6 +40,7 @@ export const errorCodes = [
   'key-not-found',
   'key-invalid',
   'key-quota-reached',
+  'invitation-unknown',
   'member-not-found',
   'tables-busy',
   // the installation

@@ -31,6 +31,9 @@ export const longestWaitSeconds = 60
 /** In characters. */
 export const maxKeyNameLength = 255
 export const maxKeyDescriptionLength = 1_000
+/** How long the link of an invitation is good. */
+export const defaultInvitationDays = 7
+export const longestInvitationDays = 30
 export const maxIdempotencyKeyLength = 255
 
 /** Why an account is suspended, in characters. */

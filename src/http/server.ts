@@ -14,6 +14,7 @@ import { homeRoutes } from './home/routes.ts'
 import { importsRoutes } from './imports/routes.ts'
 import { jobsRoutes } from './jobs/routes.ts'
 import { fullKeysRoutes } from './keys/full-routes.ts'
+import { invitationRoutes } from './keys/invitation-routes.ts'
 import { keysRoutes } from './keys/routes.ts'
 import { mapPageRoutes } from './map-page/routes.ts'
 import { namedMapsRoutes } from './maps/named-routes.ts'
@@ -88,6 +89,7 @@ async function accountRoutes(app: FastifyInstance, services: Services): Promise<
   requireRateGroups(app)
   await add(app, keysRoutes, services, '/api/v3')
   await add(app, fullKeysRoutes, services, '/api/v4')
+  await add(app, invitationRoutes, services, '/api/v4')
   await add(app, jobsRoutes, services)
   await add(app, schedulesRoutes, services)
   await add(app, webhooksRoutes, services)

@@ -13,13 +13,13 @@ import { type KeyOwner, lockOwner } from './key-store.ts'
 /** Call in the transaction that changes or shows the key. The actor is the caller, or else the operator. */
 export async function recordKeyAudit(
   tx: ClientBase,
-  { caller, address }: KeysContext,
+  { caller, actor: named, address }: KeysContext,
   action: AuditAction,
   username: string,
   keyName: string,
   grants: Readonly<Record<string, unknown>> = {},
 ): Promise<void> {
-  const actor = caller?.account.username ?? operator
+  const actor = caller?.account.username ?? named ?? operator
   const details = { ...(address !== undefined && { address }), ...grants }
   await recordAudit(tx, { actor, action, account: username, subject: keyName, details })
 }

@@ -202,6 +202,7 @@ export type SealedKey = Readonly<{
   expires_at: string | null
   /** A new key has none. */
   last_used_at?: string | null
+  invited_until?: string | null
 }>
 
 export function openKey(secrets: Secrets, row: SealedKey): KeyRecord {
@@ -217,6 +218,7 @@ export function openKey(secrets: Secrets, row: SealedKey): KeyRecord {
     updatedAt: row.updated_at,
     expiresAt: row.expires_at,
     lastUsedAt: row.last_used_at ?? null,
+    invitedUntil: row.invited_until ?? null,
   }
 }
 

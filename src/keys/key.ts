@@ -7,8 +7,10 @@ import type { EffectiveGrants, Scope } from './grants.ts'
 /** What all operations on keys need. */
 export type KeysContext = Pick<Installation, 'namespace' | 'databases' | 'secrets' | 'log'> &
   Readonly<{
-    /** The caller; absent for the operator. */
+    /** The caller; absent for the operator, and for one who accepts an invitation. */
     caller?: Principal
+    /** Who acts where there is no caller, for the audit record; absent for the operator. */
+    actor?: string
     /** Of the client, for the audit record; absent on the command line. */
     address?: string
   }>
@@ -29,6 +31,8 @@ export type KeyRecord = Readonly<{
   expiresAt: string | null
   /** Known to within some minutes. */
   lastUsedAt: string | null
+  /** Until when an invitation gives its receiver this key. Null: there is none. */
+  invitedUntil: string | null
 }>
 
 /** A key with the current rights of its role. */

@@ -1,5 +1,7 @@
+import type { ClientBase } from 'pg'
 import type { Account } from '../auth/account.ts'
 import { newToken } from '../auth/token.ts'
+import type { AuditAction } from '../contract/admin-names.ts'
 import { errors } from '../errors.ts'
 import { endingBlockers } from '../postgres/end-blockers.ts'
 import { passwordClause } from '../postgres/password-clause.ts'
@@ -12,10 +14,19 @@ import { replaceToken } from './key-store.ts'
 import { findKey } from './reading/find-key.ts'
 
 /** Gives the key a new token. The old one fails at the next request, and requests in progress with it are ended. */
-export async function regenerateToken(context: KeysContext, account: Account, name: string): Promise<Key> {
-  const key = await changeKey(context, account, name, 'key.regenerated', async (tx, { id, type }) => {
-    if (type === 'default') throw errors.notYourResource()
-    await replaceToken(tx, context.secrets, id, newToken())
+export async function regenerateToken(
+  context: KeysContext,
+  account: Account,
+  name: string,
+  action: AuditAction = 'key.regenerated',
+  /** Throws if the key is not to get one. */
+  check: (tx: ClientBase, key: Key) => Promise<void> = async () => {},
+): Promise<Key> {
+  const key = await changeKey(context, account, name, action, async (tx, found) => {
+    if (found.type === 'default') throw errors.notYourResource()
+    await check(tx, found)
+    await replaceToken(tx, context.secrets, found.id, newToken())
+    return undefined
   })
   await shutOut(context, account, key.role)
   return findKey(context, account, name)

@@ -65,6 +65,7 @@ async function bodiesOf(
     createKey: { parameters, body: { name: 'k', grants: [{ type: 'apis', apis: ['sql'] }] } },
     createKeyByV4: { parameters, body: { name: 'k4', grants: [{ type: 'apis', apis: ['sql'] }] } },
     changeKey: { parameters: { ...parameters, key: 'k4' }, body: { description: 'changed' } },
+    inviteByKey: { parameters: { ...parameters, key: 'k4' }, body: {} },
     createJob: { parameters, body: { query: 'select 1' } },
     createJobByV4: { parameters, body: { query: 'select 1' } },
     createSchedule: { parameters, body: { name: 'made', cron: '@daily', query: 'select 1' } },

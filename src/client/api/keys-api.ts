@@ -2,6 +2,7 @@ import type {
   FullKeyDocument,
   FullKeyList,
   Grant,
+  InvitationDocument,
   KeyChanges,
   KeyDocument,
   KeyList,
@@ -9,7 +10,7 @@ import type {
 } from '../../contract/documents.ts'
 import type { SortOrder } from '../../contract/formats.ts'
 import type { KeyOrder } from '../../contract/key-names.ts'
-import type { Connection } from '../http/send.ts'
+import { type Connection, sendForText } from '../http/send.ts'
 import { sendForJson } from '../http/send-checked.ts'
 
 export type KeyListing = Readonly<{
@@ -43,6 +44,18 @@ export function keysOf(connection: Connection, name: string) {
     /** Changes grants, description or expiry in place: the token stays. */
     change: (key: string, json: KeyChanges, query: Target = {}) =>
       sendForJson<FullKeyDocument>(connection, 'changeKey', { ...one(key, query), json }),
+    /** A link that gives its receiver the key, with a new token. */
+    invite: (key: string, json: Readonly<{ expires_at?: string }> = {}, query: Target = {}) =>
+      sendForJson<InvitationDocument>(connection, 'inviteByKey', { ...one(key, query), json }),
+    withdrawInvitation: async (key: string, query: Target = {}): Promise<void> => {
+      await sendForText(connection, 'withdrawInvitation', one(key, query))
+    },
+    /** Needs no token of its own: any will do. */
+    acceptInvitation: (invitation: string) =>
+      sendForJson<FullKeyDocument>(connection, 'acceptInvitation', {
+        parameters: { name },
+        json: { invitation },
+      }),
     regenerate: (key: string, query: Target = {}) =>
       sendForJson<KeyDocument>(connection, 'regenerateToken', one(key, query)),
   }

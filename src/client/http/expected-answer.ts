@@ -65,6 +65,8 @@ const members: Partial<Record<OperationId, readonly string[]>> = {
   createKeyByV4: key,
   readKeyByV4: key,
   changeKey: key,
+  inviteByKey: ['invitation', 'url', 'expires_at'],
+  acceptInvitation: key,
   createJob: job,
   readJob: job,
   updateJob: job,

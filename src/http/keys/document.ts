@@ -36,6 +36,7 @@ export function fullKeyDocument(key: Key, username: string): FullKeyDocument {
     updated_at: isoTime(key.updatedAt),
     expires_at: key.expiresAt && isoTime(key.expiresAt),
     last_used_at: key.lastUsedAt && isoTime(key.lastUsedAt),
+    invited_until: key.invitedUntil && isoTime(key.invitedUntil),
   }
 }
 

@@ -21,10 +21,14 @@ export const userKey = {
     updated_at: time,
     expires_at,
     last_used_at: { ...maybeTime, description: 'Known to within five minutes. null: not used yet' },
+    invited_until: {
+      ...maybeTime,
+      description: 'Until then an invitation gives its receiver the key. null: there is none',
+    },
   }),
 } as const
 
-const fullKey = { title: 'FullKey', ...answered({ ...userKey.properties, token }) } as const
+export const fullKey = { title: 'FullKey', ...answered({ ...userKey.properties, token }) } as const
 
 export const listFullSchema = {
   ...onAccount,

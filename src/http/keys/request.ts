@@ -28,7 +28,13 @@ export function readNewKey(body: unknown): { name: string; grants: WantedGrants 
 
 /** The same for a key with description and expiry. */
 export function readFullKey(body: unknown): Omit<NewKey, 'defaultQuota'> {
-  const { description, expires_at, last_used_at: _ignored, ...wanted } = isObject(body) ? body : {}
+  const {
+    description,
+    expires_at,
+    last_used_at: _used,
+    invited_until: _invited,
+    ...wanted
+  } = isObject(body) ? body : {}
   return { ...readNewKey(wanted), ...readColumns({ description, expires_at }) }
 }
 

@@ -1,4 +1,4 @@
-import type { Account } from '../../auth/account.ts'
+import type { Holder } from '../../auth/account.ts'
 import type { MeDocument } from '../../contract/documents.ts'
 import type { AccountUsage } from '../../tables/account-usage.ts'
 
@@ -7,7 +7,7 @@ import type { AccountUsage } from '../../tables/account-usage.ts'
  * `user_data`, of version 4 the rest.
  */
 export function meDocument(
-  account: Account,
+  { account, key }: Holder,
   usage: AccountUsage,
   base: string,
   copyMaxBytes: number,
@@ -16,6 +16,7 @@ export function meDocument(
   return {
     username: account.username,
     organization,
+    key: { name: key.name, type: key.type },
     config: { user_name: account.username },
     api_endpoints: { sql: base, maps: base, import: base, auth: base },
     user_data: {

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { accountUsage } from '../../tables/account-usage.ts'
 import { accountUrlOf } from '../middleware/address.ts'
-import { accountOfHolder } from '../middleware/authenticate.ts'
+import { tokenHolder } from '../middleware/authenticate.ts'
 import { forbidStoring } from '../middleware/guard-answers.ts'
 import type { Services } from '../services.ts'
 import { meDocument } from './document.ts'
@@ -13,9 +13,10 @@ export async function meRoutes(app: FastifyInstance, services: Services): Promis
   forbidStoring(app)
   for (const path of ['/api/v3/me', '/api/v4/me']) {
     app.get(path, { config: { rateGroup: 'tables' }, schema: meSchema }, async (request) => {
-      const account = await accountOfHolder(services, request)
+      const holder = await tokenHolder(services, request)
+      const { account } = holder
       return meDocument(
-        account,
+        holder,
         await accountUsage(databases, account),
         accountUrlOf(request, config, account),
         config.copyMaxBytes,

@@ -1,3 +1,4 @@
+import { keyTypes } from '../../contract/key-names.ts'
 import { answered } from '../middleware/schemas.ts'
 
 const text = { type: 'string' } as const
@@ -14,6 +15,7 @@ export const meSchema = {
       ...answered({
         username: text,
         organization,
+        key: answered({ name: text, type: { type: 'string', enum: keyTypes } }),
         config: answered({ user_name: text }),
         api_endpoints: answered({ sql: text, maps: text, import: text, auth: text }),
         user_data: answered(

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import type { Account, Holder, Principal } from '../../auth/account.ts'
+import type { Holder, Principal } from '../../auth/account.ts'
 import {
   requireMapsAccess,
   requireMasterForJobs,
@@ -116,8 +116,8 @@ const isRefused = ({ outcome }: Identification) =>
 
 const nameIn = ({ params }: FastifyRequest) => (params as { name: string }).name
 
-/** The account of the token, for paths without an account. */
-export async function accountOfHolder(services: CallerServices, request: FastifyRequest): Promise<Account> {
+/** The holder of the token, for paths without an account. */
+export async function tokenHolder(services: CallerServices, request: FastifyRequest): Promise<Holder> {
   const credential = credentialIn(request)
   // The token of the public key identifies no caller: every account has it.
   if (credential.kind !== 'token' || credential.token === defaultToken) throw errors.unauthorized()
@@ -130,7 +130,7 @@ export async function accountOfHolder(services: CallerServices, request: Fastify
   )
   if (holder) {
     noteKeyUse(services, request, holder)
-    return holder.account
+    return holder
   }
   noteRefusal(services, request, named, 'wrong-credential')
   throw errors.unauthorized()

@@ -8,7 +8,7 @@ import type { Rate } from '../../config/config-variables.ts'
 import type { EndpointGroup } from '../../contract/admin-names.ts'
 import { type AppError, errors } from '../../errors.ts'
 import type { Services } from '../services.ts'
-import { accountOfHolder, identifyCaller, recallCaller } from './authenticate.ts'
+import { identifyCaller, recallCaller, tokenHolder } from './authenticate.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -102,7 +102,8 @@ type CountedCaller = Readonly<{ account: Account; isStranger: boolean }>
 
 async function callerOf(services: Services, request: FastifyRequest): Promise<CountedCaller | undefined> {
   if (!isOfAccount(request)) {
-    return { account: await accountOfHolder(services, request), isStranger: false }
+    const { account } = await tokenHolder(services, request)
+    return { account, isStranger: false }
   }
   return countedCaller(await identifyCaller(services, request))
 }

@@ -187,6 +187,33 @@ const like: UserCommand = {
     }),
 }
 
+const invite: UserCommand = {
+  name: 'key invite',
+  summary: 'make a link that gives a colleague the key, once',
+  arguments: keyArgument,
+  options: {
+    until: { type: 'string', value: 'TIME', help: 'when the link ends; 7 days from now unless told' },
+    withdraw: { type: 'boolean', help: 'make the link that is out there useless' },
+  },
+  details: [
+    'The key gets a new token when the link is used; the old one stops working then.',
+    '  cartage key create ana --read places && cartage key invite ana',
+  ],
+  run: (call) =>
+    withService(call, async ({ client }) => {
+      const name = call.args[0]!
+      const until = textOf(call.values, 'until')
+      if (call.values.withdraw) {
+        if (until !== undefined) throw new UsageError('--withdraw and --until do not go together')
+        await client.keys.withdrawInvitation(name)
+        call.terminal.say(`withdrew the invitation to ${name}`)
+        return undefined
+      }
+      const invitation = await client.keys.invite(name, until === undefined ? {} : { expires_at: until })
+      return { document: invitation, lines: [invitation.url] }
+    }),
+}
+
 const regenerate: UserCommand = {
   name: 'key regenerate',
   summary: 'give a key a new token; the old one stops working at once',
@@ -225,6 +252,7 @@ export const keyCommands: readonly UserCommand[] = [
   create,
   set,
   like,
+  invite,
   regenerate,
   remove,
   keyCan,

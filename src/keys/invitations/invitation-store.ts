@@ -1,0 +1,53 @@
+import type { ClientBase } from 'pg'
+import type { Queryable } from '../../postgres/transaction.ts'
+
+/** Replaces an invitation to the same key. Undefined: the time is past, or too far ahead. */
+export async function storeInvitation(
+  tx: ClientBase,
+  keyId: number,
+  hash: Buffer,
+  { until, mostDays }: Readonly<{ until: string; mostDays: number }>,
+): Promise<string | undefined> {
+  const { rows } = await tx.query<{ until: string }>(
+    `update cartage.api_keys set invitation_hash = $2, invited_until = $3
+     where id = $1 and $3::timestamptz > now() and $3 <= now() + $4 * interval '1 day'
+     returning to_json(invited_until) as until`,
+    [keyId, hash, until, mostDays],
+  )
+  return rows[0]?.until
+}
+
+/** False: there was none. */
+export async function deleteInvitation(tx: ClientBase, keyId: number): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    `update cartage.api_keys set invitation_hash = null, invited_until = null
+     where id = $1 and invitation_hash is not null`,
+    [keyId],
+  )
+  return rowCount === 1
+}
+
+/** The name of the key that the invitation is for. */
+export async function findInvitedKey(
+  control: Queryable,
+  userId: number,
+  hash: Buffer,
+): Promise<string | undefined> {
+  const { rows } = await control.query<{ name: string }>(
+    `select name from cartage.api_keys
+     where user_id = $1 and invitation_hash = $2 and invited_until > now()
+       and (expires_at is null or expires_at > now())`,
+    [userId, hash],
+  )
+  return rows[0]?.name
+}
+
+/** Call under the user's lock. False: it has been used or replaced meanwhile. */
+export async function takeInvitation(tx: ClientBase, keyId: number, hash: Buffer): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    `update cartage.api_keys set invitation_hash = null, invited_until = null
+     where id = $1 and invitation_hash = $2`,
+    [keyId, hash],
+  )
+  return rowCount === 1
+}
