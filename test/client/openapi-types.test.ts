@@ -217,6 +217,7 @@ const others = [
   'openSession',
   'followJob',
   'deleteSchedule',
+  'withdrawInvitation',
   'deleteExport',
   'deleteWebhook',
   'deleteQuery',

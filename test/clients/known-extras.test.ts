@@ -62,10 +62,7 @@ async function bodiesOf(
   const told = await fetch(`${user.base}/api/v4/webhooks`, made)
   const { id: webhookId } = (await told.json()) as { id: string }
   return {
-    createKey: { parameters, body: { name: 'k', grants: [{ type: 'apis', apis: ['sql'] }] } },
-    createKeyByV4: { parameters, body: { name: 'k4', grants: [{ type: 'apis', apis: ['sql'] }] } },
-    changeKey: { parameters: { ...parameters, key: 'k4' }, body: { description: 'changed' } },
-    inviteByKey: { parameters: { ...parameters, key: 'k4' }, body: {} },
+    ...bodiesAboutKeys(parameters),
     createJob: { parameters, body: { query: 'select 1' } },
     createJobByV4: { parameters, body: { query: 'select 1' } },
     createSchedule: { parameters, body: { name: 'made', cron: '@daily', query: 'select 1' } },
@@ -94,6 +91,18 @@ async function bodiesOf(
     createUser: { body: { username: member, api_key: 'brought-along-0001' }, headers: operator },
     ...bodiesAboutUser(other.username, operator),
     createOrganization: { body: { name: organization, owner: { username: owner } }, headers: operator },
+  }
+}
+
+function bodiesAboutKeys(parameters: { name: string }): Record<string, Example> {
+  const grants = [{ type: 'apis', apis: ['sql'] }]
+  const one = { ...parameters, key: 'k4' }
+  return {
+    createKey: { parameters, body: { name: 'k', grants } },
+    createKeyByV4: { parameters, body: { name: 'k4', grants } },
+    changeKey: { parameters: one, body: { description: 'changed' } },
+    inviteByKey: { parameters: one, body: {} },
+    acceptInvitation: { parameters, body: { invitation: 'x' }, refusal: /This invitation is not good/ },
   }
 }
 

@@ -2,7 +2,6 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Account } from '../../auth/account.ts'
 import { refuseSuspended } from '../../auth/standing.ts'
 import type { InvitationDocument } from '../../contract/documents.ts'
-import { defaultInvitationDays } from '../../contract/limits.ts'
 import { errors } from '../../errors.ts'
 import { acceptInvitation, invitedKey } from '../../keys/invitations/accept-invitation.ts'
 import { invite, withdrawInvitation } from '../../keys/invitations/invite.ts'
@@ -91,9 +90,10 @@ function readSecret(body: unknown): string {
   return secret
 }
 
-function readUntil(body: unknown): string {
+/** Undefined: as usual. */
+function readUntil(body: unknown): string | undefined {
   const given = isObject(body) ? body.expires_at : undefined
-  if (given === undefined) return new Date(Date.now() + defaultInvitationDays * 86_400_000).toISOString()
+  if (given === undefined) return undefined
   const until = zonedTime(given)
   if (until === undefined) throw errors.keyInvalid(['expires_at must be a time such as 2027-01-31T10:00:00Z'])
   return until

@@ -1,18 +1,19 @@
 import type { ClientBase } from 'pg'
+import { defaultInvitationDays, longestInvitationDays } from '../../contract/limits.ts'
 import type { Queryable } from '../../postgres/transaction.ts'
 
-/** Replaces an invitation to the same key. Undefined: the time is past, or too far ahead. */
+/** Replaces an invitation to the same key. Returns until when it is good; undefined if that is past, or too far ahead. */
 export async function storeInvitation(
   tx: ClientBase,
   keyId: number,
   hash: Buffer,
-  { until, mostDays }: Readonly<{ until: string; mostDays: number }>,
+  until: string | undefined,
 ): Promise<string | undefined> {
   const { rows } = await tx.query<{ until: string }>(
-    `update cartage.api_keys set invitation_hash = $2, invited_until = $3
-     where id = $1 and $3::timestamptz > now() and $3 <= now() + $4 * interval '1 day'
+    `update cartage.api_keys set invitation_hash = $2, invited_until = coalesce($3, now() + $4 * interval '1 day')
+     where id = $1 and ($3::timestamptz is null or $3 > now() and $3 <= now() + $5 * interval '1 day')
      returning to_json(invited_until) as until`,
-    [keyId, hash, until, mostDays],
+    [keyId, hash, until, defaultInvitationDays, longestInvitationDays],
   )
   return rows[0]?.until
 }

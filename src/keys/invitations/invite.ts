@@ -14,14 +14,13 @@ export async function invite(
   context: KeysContext,
   account: Account,
   name: string,
-  until: string,
+  until: string | undefined,
 ): Promise<Invitation> {
   const secret = newToken()
   let stored: string | undefined
   await changeKey(context, account, name, 'key.invited', async (tx, { id, type }) => {
     if (type !== 'regular') throw errors.keyInvalid(['Only a regular key can be given by an invitation'])
-    const limits = { until, mostDays: longestInvitationDays }
-    stored = await storeInvitation(tx, id, invitationHash(secret), limits)
+    stored = await storeInvitation(tx, id, invitationHash(secret), until)
     if (stored === undefined)
       throw errors.keyInvalid([`expires_at must be within the next ${longestInvitationDays} days`])
     return undefined
