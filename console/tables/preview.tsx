@@ -6,6 +6,7 @@ import { packStatement } from '../api/share.ts'
 import { readRows } from '../api/sql.ts'
 import { readColumns, shownTable, type Table, type TableColumn } from '../api/tables.ts'
 import { navigate } from '../parts/browser/route.ts'
+import { CodeBlock } from '../parts/code-block.tsx'
 import { useCommands } from '../parts/commands.ts'
 import { formatCount, plural } from '../parts/format.ts'
 import { tell } from '../parts/live.tsx'
@@ -45,6 +46,7 @@ export function Preview({ table, who }: PreviewProps) {
           Open as SQL
         </button>
       </div>
+      {statement.narrowedBy && <CodeBlock label="WHERE and ORDER BY" text={statement.narrowedBy} />}
       <ResultView
         result={result}
         look={look}

@@ -20,6 +20,8 @@ export type RowsStatement = Readonly<{
   count: string
   params: readonly string[]
   whole: string
+  /** The WHERE and ORDER BY of `whole`; empty if there is neither. */
+  narrowedBy: string
 }>
 
 /** Reads the first rows of those that are wanted. `whole` has no limit. */
@@ -34,11 +36,13 @@ export function statementOfRows(
   const where = conditionOf(wanted, columns, place)
   const from = `from ${quotedTable(table)}`
   const order = orderOf(wanted)
+  const narrowedBy = `${conditionOf(wanted, columns, quoteLiteral)}${order}`
   return {
     text: `select * ${from}${where}${order} limit ${mostRows}`,
     count: `select count(*) as n ${from}${where}`,
     params,
-    whole: `select * ${from}${conditionOf(wanted, columns, quoteLiteral)}${order}`,
+    whole: `select * ${from}${narrowedBy}`,
+    narrowedBy: narrowedBy.trim(),
   }
 }
 
