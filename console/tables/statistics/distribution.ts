@@ -48,21 +48,25 @@ function spread(edges: readonly number[], share: number, min: number, max: numbe
 
 function readerFor(type: string): ((text: string) => number) | undefined {
   if (/^(smallint|integer|bigint|numeric|real|double precision)\b/.test(type)) return Number
-  if (/^(date|timestamp)\b/.test(type))
+  if (type === 'date') return Date.parse
+  // PostgreSQL writes whole hours of a zone without minutes.
+  if (/^timestamp\b/.test(type))
     return (text) => Date.parse(text.replace(' ', 'T').replace(/([+-]\d\d)$/, '$1:00'))
   return undefined
 }
 
-/** The least and the largest value that are known. Texts are ordered by the database, so only their bounds are taken. */
+/**
+ * The least and the largest value that are known. What only the database can order, texts and times such as infinity, has its
+ * range from the bounds.
+ */
 export function rangeOf({
   bounds,
   common,
   type,
 }: Pick<ColumnStatistics, 'bounds' | 'common' | 'type'>): Readonly<{ min: string; max: string }> | undefined {
   const read = readerFor(type)
-  const known = read ? [...bounds, ...common.map(({ value }) => value)] : bounds
-  if (known.length === 0) return undefined
-  if (!read) return { min: known[0]!, max: known.at(-1)! }
-  const sorted = known.toSorted((a, b) => read(a) - read(b))
-  return { min: sorted[0]!, max: sorted.at(-1)! }
+  const known = [...bounds, ...common.map(({ value }) => value)]
+  const isOrdered = read !== undefined && known.every((value) => Number.isFinite(read(value)))
+  const sorted = isOrdered ? known.toSorted((a, b) => read(a) - read(b)) : bounds
+  return sorted.length === 0 ? undefined : { min: sorted[0]!, max: sorted.at(-1)! }
 }

@@ -1,6 +1,14 @@
 import { readRows } from '../../api/sql.ts'
 import type { Table } from '../../api/tables.ts'
-import { aboutSql, hasExtent, isComparable, mostColumns, mostSampled, sampleSql } from './statistics-sql.ts'
+import {
+  aboutSql,
+  hasExtent,
+  hasValues,
+  isComparable,
+  mostColumns,
+  mostSampled,
+  sampleSql,
+} from './statistics-sql.ts'
 
 /** A column as PostgreSQL keeps its statistics, or as a sample has them. */
 export type ColumnStatistics = Readonly<{
@@ -34,13 +42,14 @@ export async function readKeptStatistics(table: Table, signal: AbortSignal): Pro
   const extents = await readExtents(table, about, signal)
   const all = about.columns.map((column): ColumnStatistics => {
     const { name, type, common, shares, distinct } = column
+    const known = (values: Column['common']) => (hasValues(column) && values) || []
     return {
       name,
       type,
       nullShare: column.nullShare ?? 0,
       distinct: distinct === null ? undefined : Math.round(distinct < 0 ? -distinct * about.rows : distinct),
-      common: (common ?? []).map((value, at) => ({ value, share: shares?.[at] ?? 0 })),
-      bounds: column.bounds ?? [],
+      common: known(common).map((value, at) => ({ value, share: shares?.[at] ?? 0 })),
+      bounds: known(column.bounds),
       extent: extents.get(name),
     }
   })
@@ -110,7 +119,6 @@ export type AboutStatistics = Readonly<{
   kind: string
   changed: number
   analyzedAt: string | null
-  postgis: string | null
   columns: readonly Column[]
   leftOut: number
 }>

@@ -16,10 +16,12 @@ export const isComparable = (type: string) =>
   ) && !type.endsWith('[]')
 
 export const hasExtent = ({ type }: Named) => /^geometry\b/.test(type)
-const hasValues = ({ type }: Named) => !/^(geometry|geography|raster|bytea)\b/.test(type)
+/** The text of others is hex, which nobody reads. */
+export const hasValues = ({ type }: Named) => !/^(geometry|geography|raster|bytea)\b/.test(type)
 const isText = (type: string) => /^(text|character|name)\b/.test(type) || !isComparable(type)
 
-const oidOf = (table: TableId) => `${quoteLiteral(quotedTable(table))}::pg_catalog.regclass`
+/** As an oid: an operator that somebody made for `oid = regclass` would be called. */
+const oidOf = (table: TableId) => `${quoteLiteral(quotedTable(table))}::pg_catalog.regclass::pg_catalog.oid`
 
 /** Returns one row: when the table was analyzed, what has changed since, and the statistics of each column. */
 export const aboutSql = (table: TableId) => `
@@ -29,8 +31,6 @@ select c.reltuples::pg_catalog.float8 as rows, c.relkind as kind,
       then c.reltuples::pg_catalog.float8 / c.relpages::pg_catalog.float8 else 60::pg_catalog.float8 end) as estimate,
   coalesce(pg_catalog.pg_stat_get_mod_since_analyze(c.oid), 0) as changed,
   greatest(pg_catalog.pg_stat_get_last_analyze_time(c.oid), pg_catalog.pg_stat_get_last_autoanalyze_time(c.oid)) as "analyzedAt",
-  (select n.nspname from pg_catalog.pg_extension e join pg_catalog.pg_namespace n on n.oid = e.extnamespace
-    where e.extname = 'postgis') as postgis,
   (select coalesce(pg_catalog.json_agg(f order by f.attnum), '[]') from (
     select a.attnum, a.attname as name, pg_catalog.format_type(a.atttypid, a.atttypmod) as type,
       s.null_frac as "nullShare", nullif(s.n_distinct, 0::pg_catalog.float4) as "distinct",
@@ -45,20 +45,20 @@ select c.reltuples::pg_catalog.float8 as rows, c.relkind as kind,
     where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped) f) as columns
 from pg_catalog.pg_class c where c.oid = ${oidOf(table)}`
 
-const corners = (box: string, schema: string) =>
-  `pg_catalog.json_build_array(${['xmin', 'ymin', 'xmax', 'ymax'].map((of) => `${schema}.st_${of}(${box})`).join(', ')})`
+const corners = (box: string) =>
+  `pg_catalog.json_build_array(${['xmin', 'ymin', 'xmax', 'ymax'].map((of) => `postgis.st_${of}(${box})`).join(', ')})`
 
-type Sampled = Readonly<{ estimate: number; kind: string; postgis: string | null }>
+type Sampled = Readonly<{ estimate: number; kind: string }>
 
 /** Returns one row: an object for each column, of up to 10,000 rows. */
 export function sampleSql(table: TableId, about: Sampled, columns: readonly Named[]): string {
-  const { estimate, kind, postgis } = about
+  const { estimate, kind } = about
   // Half more, as blocks differ in their number of rows.
   const percent = Math.min(100, Math.max(0.001, (mostSampled / estimate) * 150))
   const isSampled = /^[rmp]$/.test(kind) && estimate > mostSampled
   const some = isSampled ? ` tablesample system (${percent})` : ''
   const read = columns.map((column, at) => `${readValue(column)} as c${at}`)
-  const parts = columns.map((column, at) => aboutColumn(column, `c${at}`, postgis))
+  const parts = columns.map((column, at) => aboutColumn(column, `c${at}`))
   return `with s as materialized (select ${['1 as one', ...read].join(', ')} from ${quotedTable(table)}${some} limit ${mostSampled})
 select pg_catalog.json_build_array(${parts.join(',\n')}) as sample`
 }
@@ -72,18 +72,18 @@ function readValue(column: Named): string {
     : name
 }
 
-function aboutColumn(column: Named, name: string, postgis: string | null): string {
+function aboutColumn(column: Named, name: string): string {
   const facts = [
     `'n', pg_catalog.count(*)`,
     `'nulls', pg_catalog.count(*) filter (where ${name} is null)`,
     ...(hasValues(column) ? valueFacts(column, name) : []),
-    ...(hasExtent(column) && postgis !== null ? [`'extent', ${extentOf(name, quoteName(postgis))}`] : []),
+    ...(hasExtent(column) ? [`'extent', ${extentOf(name)}`] : []),
   ]
   return `(select pg_catalog.json_build_object(${facts.join(', ')}) from s)`
 }
 
-const extentOf = (name: string, schema: string) =>
-  `(select ${corners('b', schema)} from (select ${schema}.st_extent(${name}) as b from s) e)`
+const extentOf = (name: string) =>
+  `(select ${corners('b')} from (select postgis.st_extent(${name}) as b from s) e)`
 
 function valueFacts({ type }: Named, name: string): readonly string[] {
   const top = `(select pg_catalog.json_agg(pg_catalog.json_build_object('v', pg_catalog.left(v::pg_catalog.text, ${longestText}), 'c', c) order by c desc)
