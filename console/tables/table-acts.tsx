@@ -89,7 +89,7 @@ async function changeToPrivate(table: Table): Promise<void> {
 }
 
 async function prepare(table: Table): Promise<void> {
-  const { job_id } = await startJob(`SELECT CDB_CartodbfyTable(${quoteLiteral(quotedTable(table))})`)
+  const { job_id } = await startJob(`SELECT cartodb.CDB_CartodbfyTable(${quoteLiteral(quotedTable(table))})`)
   navigate(pathTo('jobs', job_id))
 }
 

@@ -39,7 +39,7 @@ export function statementOfRows(
   const narrowedBy = `${conditionOf(wanted, columns, quoteLiteral)}${order}`
   return {
     text: `select * ${from}${where}${order} limit ${mostRows}`,
-    count: `select count(*) as n ${from}${where}`,
+    count: `select pg_catalog.count(*) as n ${from}${where}`,
     params,
     whole: `select * ${from}${narrowedBy}`,
     narrowedBy: narrowedBy.trim(),
