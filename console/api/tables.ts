@@ -120,7 +120,8 @@ where c.relkind in ('r', 'p', 'v', 'm', 'f') and not c.relispartition and n.nspn
 order by n.nspname, c.relname`
 
 /** As an oid: an operator that somebody made for `oid = regclass` would be called. */
-const oidOf = (table: TableId) => `${quoteLiteral(quotedTable(table))}::pg_catalog.regclass::pg_catalog.oid`
+export const oidOf = (table: TableId) =>
+  `${quoteLiteral(quotedTable(table))}::pg_catalog.regclass::pg_catalog.oid`
 
 const columnsSql = (table: TableId) => `
 select a.attname as name, pg_catalog.format_type(a.atttypid, a.atttypmod) as type, not a.attnotnull as "isNullable",

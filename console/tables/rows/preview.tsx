@@ -19,6 +19,7 @@ import { hasVersions, versionsOf } from './change-rows.ts'
 import { isSameVersion, type RowVersion, versionColumns } from './change-sql.ts'
 import { editFocused, type OpenedAct, RowActs } from './row-acts.tsx'
 import { RowFilters, TableFind } from './row-filters.tsx'
+import { SlowFilter } from './slow-filter.tsx'
 import { allRows, isNarrowed, type RowsStatement, statementOfRows, type WantedRows } from './wanted-rows.ts'
 
 const mostRows = 10_000
@@ -58,6 +59,11 @@ export function Preview({ table, who }: PreviewProps) {
         </button>
       </div>
       {statement.narrowedBy && <CodeBlock label="WHERE and ORDER BY" text={statement.narrowedBy} />}
+      <SlowFilter
+        {...{ table, columns, result }}
+        filters={shown.wanted.filters}
+        reread={() => readAgain({})}
+      />
       <ResultView
         result={result}
         look={look}

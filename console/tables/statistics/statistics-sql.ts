@@ -1,5 +1,5 @@
 import { quoteLiteral, quoteName } from '../../api/sql.ts'
-import { quotedTable, type TableId } from '../../api/tables.ts'
+import { oidOf, quotedTable, type TableId } from '../../api/tables.ts'
 
 export const mostSampled = 10_000
 export const mostColumns = 100
@@ -19,9 +19,6 @@ export const hasExtent = ({ type }: Named) => /^geometry\b/.test(type)
 /** The text of others is hex, which nobody reads. */
 export const hasValues = ({ type }: Named) => !/^(geometry|geography|raster|bytea)\b/.test(type)
 const isText = (type: string) => /^(text|character|name)\b/.test(type) || !isComparable(type)
-
-/** As an oid: an operator that somebody made for `oid = regclass` would be called. */
-const oidOf = (table: TableId) => `${quoteLiteral(quotedTable(table))}::pg_catalog.regclass::pg_catalog.oid`
 
 /** Returns one row: when the table was analyzed, what has changed since, and the statistics of each column. */
 export const aboutSql = (table: TableId) => `
