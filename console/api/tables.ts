@@ -23,7 +23,7 @@ export type Table = TableId &
     primaryKey: readonly string[] | null
     /** Its rows are in partitions or in tables that inherit from it. */
     hasParts: boolean
-    /** Some of its columns. */
+    /** Some of its columns. Like the next two, only if the key may read all of it, versions of rows included. */
     canUpdate: boolean
     canInsert: boolean
     canDelete: boolean
@@ -107,10 +107,11 @@ select n.nspname as schema, c.relname as name, c.reltuples as rows, pg_catalog.p
   (select pg_catalog.array_agg(a.attname::pg_catalog.text order by pg_catalog.array_position(x.indkey::pg_catalog.int2[], a.attnum))
     from pg_catalog.pg_index x join pg_catalog.pg_attribute a on a.attrelid = c.oid and a.attnum = any (x.indkey::pg_catalog.int2[])
     where x.indrelid = c.oid and x.indisprimary) as "primaryKey",
-  c.relkind = 'p' or c.relhassubclass as "hasParts", pg_catalog.has_any_column_privilege(c.oid, 'update') as "canUpdate",
-  pg_catalog.has_table_privilege(c.oid, 'insert') as "canInsert", pg_catalog.has_table_privilege(c.oid, 'delete') as "canDelete",
+  c.relkind = 'p' or c.relhassubclass as "hasParts", s.can and pg_catalog.has_any_column_privilege(c.oid, 'update') as "canUpdate",
+  s.can and pg_catalog.has_table_privilege(c.oid, 'insert') as "canInsert", s.can and pg_catalog.has_table_privilege(c.oid, 'delete') as "canDelete",
   m.updated_at as "changedAt"
 from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+cross join lateral (select pg_catalog.has_table_privilege(c.oid, 'select') as can) s
 left join cartodb.CDB_TableMetadata m on m.tabname::pg_catalog.oid = c.oid
 where c.relkind in ('r', 'p', 'v', 'm', 'f') and not c.relispartition and n.nspname operator(pg_catalog.!~) '^pg_'
   and n.nspname not in ('information_schema', 'cartodb', 'cartage', 'postgis', 'topology')

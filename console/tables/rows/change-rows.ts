@@ -26,8 +26,9 @@ export function whyReadOnly({
   return missing.length > 0 ? `This key has no right to ${missing.join(' and ')}.` : undefined
 }
 
-/** The result of a table has the versions of its rows as its last columns. */
-export const hasVersions = ({ kind, isOfAnother }: Table) => kind === 'table' && !isOfAnother
+/** The result of a table that can be changed has the versions of its rows as its last columns. */
+export const hasVersions = ({ kind, isOfAnother, canUpdate, canInsert, canDelete }: Table) =>
+  kind === 'table' && !isOfAnother && (canUpdate || canInsert || canDelete)
 
 /** The versions of some rows of a result, the last included. */
 export async function versionsOf(
