@@ -6,17 +6,17 @@ export * from '../../src/contract/text/quote.ts'
 type SqlCall = Pick<ApiCall, 'signal' | 'as' | 'parameters'>
 
 /** `params`: the values of $1, $2, … */
-type SqlRead = SqlCall & Readonly<{ params?: readonly unknown[] }>
+type SqlValues = SqlCall & Readonly<{ params?: readonly unknown[] }>
 
 /** Runs SQL of a page itself that changes something. Statements of users run through result/. */
-export function changeBySql(text: string, call: SqlCall = {}): Promise<SqlAnswer> {
-  return requestJson<SqlAnswer>('query', { ...call, json: { q: text } })
+export function changeBySql<Row>(text: string, { params, ...call }: SqlValues = {}): Promise<SqlAnswer<Row>> {
+  return requestJson<SqlAnswer<Row>>('query', { ...call, json: { q: text, ...(params && { params }) } })
 }
 
 /** Reads what a page needs: catalogs, sizes, privileges. Sent again when the service is back. */
 export async function readRows<Row>(
   text: string,
-  { params, ...call }: SqlRead = {},
+  { params, ...call }: SqlValues = {},
 ): Promise<readonly Row[]> {
   const answer = await requestJson<SqlAnswer<Row>>('query', {
     ...call,

@@ -19,6 +19,14 @@ export type Table = TableId &
     isOwned: boolean
     /** Owned by another user of the database: reading it may run that user's code. */
     isOfAnother: boolean
+    /** The columns of its primary key. */
+    primaryKey: readonly string[] | null
+    /** Its rows are in partitions or in tables that inherit from it. */
+    hasParts: boolean
+    /** Some of its columns. Like the next two, only if the key may read all of it, versions of rows included. */
+    canUpdate: boolean
+    canInsert: boolean
+    canDelete: boolean
     comment: string | null
     /** Known only for a table that is prepared for maps. */
     changedAt: string | null
@@ -65,6 +73,11 @@ export type TableColumn = Readonly<{
   isNullable: boolean
   fallback: string | null
   comment: string | null
+  /** Its value is computed: nobody else may set it. */
+  isGenerated: boolean
+  canUpdate: boolean
+  /** All values of an enum. */
+  values: readonly string[] | null
 }>
 /** An index or a constraint. */
 export type TableRule = Readonly<{ name: string; kind: string; definition: string; bytes: number | null }>
@@ -91,8 +104,14 @@ select n.nspname as schema, c.relname as name, c.reltuples as rows, pg_catalog.p
     and not a.attisdropped) as "isPrepared",
   pg_catalog.pg_has_role(c.relowner, 'member') as "isOwned",
   cartodb._CDB_IsOfAnotherUser(c.relowner) as "isOfAnother", pg_catalog.obj_description(c.oid, 'pg_class') as comment,
+  (select pg_catalog.array_agg(a.attname::pg_catalog.text order by pg_catalog.array_position(x.indkey::pg_catalog.int2[], a.attnum))
+    from pg_catalog.pg_index x join pg_catalog.pg_attribute a on a.attrelid = c.oid and a.attnum = any (x.indkey::pg_catalog.int2[])
+    where x.indrelid = c.oid and x.indisprimary) as "primaryKey",
+  c.relkind = 'p' or c.relhassubclass as "hasParts", s.can and pg_catalog.has_any_column_privilege(c.oid, 'update') as "canUpdate",
+  s.can and pg_catalog.has_table_privilege(c.oid, 'insert') as "canInsert", s.can and pg_catalog.has_table_privilege(c.oid, 'delete') as "canDelete",
   m.updated_at as "changedAt"
 from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+cross join lateral (select pg_catalog.has_table_privilege(c.oid, 'select') as can) s
 left join cartodb.CDB_TableMetadata m on m.tabname::pg_catalog.oid = c.oid
 where c.relkind in ('r', 'p', 'v', 'm', 'f') and not c.relispartition and n.nspname operator(pg_catalog.!~) '^pg_'
   and n.nspname not in ('information_schema', 'cartodb', 'cartage', 'postgis', 'topology')
@@ -102,11 +121,16 @@ where c.relkind in ('r', 'p', 'v', 'm', 'f') and not c.relispartition and n.nspn
 order by n.nspname, c.relname`
 
 /** As an oid: an operator that somebody made for `oid = regclass` would be called. */
-const oidOf = (table: TableId) => `${quoteLiteral(quotedTable(table))}::pg_catalog.regclass::pg_catalog.oid`
+export const oidOf = (table: TableId) =>
+  `${quoteLiteral(quotedTable(table))}::pg_catalog.regclass::pg_catalog.oid`
 
 const columnsSql = (table: TableId) => `
 select a.attname as name, pg_catalog.format_type(a.atttypid, a.atttypmod) as type, not a.attnotnull as "isNullable",
-  pg_catalog.pg_get_expr(d.adbin, d.adrelid) as fallback, pg_catalog.col_description(a.attrelid, a.attnum) as comment
+  coalesce(pg_catalog.pg_get_expr(d.adbin, d.adrelid), case when a.attidentity <> '' then 'identity' end) as fallback,
+  pg_catalog.col_description(a.attrelid, a.attnum) as comment,
+  a.attgenerated <> '' or a.attidentity = 'a' as "isGenerated", pg_catalog.has_column_privilege(a.attrelid, a.attnum, 'update') as "canUpdate",
+  (select pg_catalog.array_agg(e.enumlabel::pg_catalog.text order by e.enumsortorder) from pg_catalog.pg_enum e
+    where e.enumtypid = a.atttypid) as values
 from pg_catalog.pg_attribute a left join pg_catalog.pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
 where a.attrelid = ${oidOf(table)} and a.attnum > 0 and not a.attisdropped order by a.attnum`
 

@@ -25,9 +25,11 @@ export function percentFor(rows: number): number {
 export function rowsAtSql(source: DrawnColumn, columns: readonly string[], box: Box, most: number): string {
   const g = quoteName(source.column)
   const here = boxIn(source, box)
-  const values = columns.map((name) => `left(${quoteName(name)}::text, ${longestValue + 1})`)
-  return `select array[${values.join(', ')}]::text[] as "values" from ${source.from}
-where ${g} && ${here} and st_intersects(${g}, ${here}) limit ${most}`
+  const values = columns.map(
+    (name) => `pg_catalog.left(${quoteName(name)}::pg_catalog.text, ${longestValue + 1})`,
+  )
+  return `select array[${values.join(', ')}]::pg_catalog.text[] as "values" from ${source.from}
+where ${g} operator(postgis.&&) ${here} and postgis.st_intersects(${g}, ${here}) limit ${most}`
 }
 
 export const longestValue = 1000
@@ -43,9 +45,11 @@ from pg_catalog.pg_class c where c.oid = ${quoteLiteral(nameOf(table))}::pg_cata
 /** Returns one row: the SRID, dimension and bounding box in degrees of the geometries of `from`, or of the first ones. */
 export const aboutColumnSql = (from: string, column: string) =>
   `with some_rows as (select ${quoteName(column)} as g from ${from} where ${quoteName(column)} is not null limit ${mostLookedAt}),
-about as (select st_extent(g) as box, min(st_srid(g)) as srid, max(st_dimension(g)) as dimension from some_rows),
-turned as (select srid, dimension, case when srid in (0, 4326) then box else box2d(st_transform(st_setsrid(box::geometry, srid), 4326)) end as box from about)
-select srid, dimension, case when box is not null then array[st_xmin(box), st_ymin(box), st_xmax(box), st_ymax(box)] end as box
+about as (select postgis.st_extent(g) as box, pg_catalog.min(postgis.st_srid(g)) as srid, pg_catalog.max(postgis.st_dimension(g)) as dimension from some_rows),
+turned as (select srid, dimension, case when srid in (0, 4326) then box
+  else postgis.box2d(postgis.st_transform(postgis.st_setsrid(box::postgis.geometry, srid), 4326)) end as box from about)
+select srid, dimension, case when box is not null
+  then array[postgis.st_xmin(box), postgis.st_ymin(box), postgis.st_xmax(box), postgis.st_ymax(box)] end as box
 from turned`
 
 /** Enough rows to find the bounding box of a table. */
@@ -53,7 +57,7 @@ export const mostLookedAt = 200_000
 
 /** Adds the column and the index that make the map fast. To be run as a job. */
 export const prepareSql = (table: TableName) =>
-  `select CDB_CartodbfyTable(${quoteLiteral(nameOf(table))}::regclass)`
+  `select cartodb.CDB_CartodbfyTable(${quoteLiteral(nameOf(table))}::pg_catalog.regclass)`
 
 export function nameOf({ schema, name }: TableName): string {
   return `${quoteName(schema)}.${quoteName(name)}`
@@ -67,8 +71,8 @@ export const sampled = (table: TableName, percent: number) =>
 export const rowsOf = (statement: string) => `(${statement.replace(/;\s*$/, '')}\n) as q`
 
 function boxIn({ srid }: DrawnColumn, [west, south, east, north]: Box): string {
-  const box = `st_makeenvelope(${west}, ${limited(south)}, ${east}, ${limited(north)}, ${srid === 0 ? 0 : 4326})`
-  return srid === 0 || srid === 4326 ? box : `st_transform(${box}, ${srid})`
+  const box = `postgis.st_makeenvelope(${west}, ${limited(south)}, ${east}, ${limited(north)}, ${srid === 0 ? 0 : 4326})`
+  return srid === 0 || srid === 4326 ? box : `postgis.st_transform(${box}, ${srid})`
 }
 
 const limited = (latitude: number) => Math.max(-85.05, Math.min(85.05, latitude))

@@ -64,11 +64,12 @@ const kinds: readonly Kind[] = ['point', 'line', 'area']
 const shownTypes: ReadonlySet<string> = new Set(['number', 'string', 'boolean', 'date'])
 
 const aboutSql = (sql: string, column: string) => `
-select min(srid) as srid, max(dimension) as dimension, st_xmin(st_extent(box)) as west, greatest(st_ymin(st_extent(box)), -85) as south,
-  st_xmax(st_extent(box)) as east, least(st_ymax(st_extent(box)), 85) as north
+select pg_catalog.min(srid) as srid, pg_catalog.max(dimension) as dimension, postgis.st_xmin(postgis.st_extent(box)) as west,
+  greatest(postgis.st_ymin(postgis.st_extent(box)), -85) as south,
+  postgis.st_xmax(postgis.st_extent(box)) as east, least(postgis.st_ymax(postgis.st_extent(box)), 85) as north
 from (
-  select st_srid(geom) as srid, st_dimension(geom) as dimension,
-    case when st_srid(geom) <> 0 then st_transform(st_envelope(geom), 4326) end as box
+  select postgis.st_srid(geom) as srid, postgis.st_dimension(geom) as dimension,
+    case when postgis.st_srid(geom) <> 0 then postgis.st_transform(postgis.st_envelope(geom), 4326) end as box
   from (select ${quoteName(column)} as geom from ${wholeOf(sql)} where ${quoteName(column)} is not null limit ${mostLookedAt}) as looked_at
 ) as told`
 

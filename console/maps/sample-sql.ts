@@ -40,12 +40,12 @@ export const isTooSmall = (sample: readonly Sampled<unknown>[]) => (sample[0]?.f
 const fewestValues = 1_000
 
 export const numbersSql = (from: string, column: string) =>
-  `select value, (count(*) over ())::float8 as found from (${valuesOf(from, column, 'double precision')}) as sample_rows order by random() limit ${mostNumbers}`
+  `select value, (pg_catalog.count(*) over ())::pg_catalog.float8 as found from (${valuesOf(from, column, 'float8')}) as sample_rows order by pg_catalog.random() limit ${mostNumbers}`
 
 /** The most frequent values, as text. */
 export const categoriesSql = (from: string, column: string, most: number) =>
-  `select value, (sum(count(*)) over ())::float8 as found from (${valuesOf(from, column, 'text')}) as sample_rows group by value order by count(*) desc, value limit ${most}`
+  `select value, (pg_catalog.sum(pg_catalog.count(*)) over ())::pg_catalog.float8 as found from (${valuesOf(from, column, 'text')}) as sample_rows group by value order by pg_catalog.count(*) desc, value limit ${most}`
 
 /** The limit is inside: rows without a value are read too. */
 const valuesOf = (from: string, column: string, type: string) =>
-  `select ${quoteName(column)}::${type} as value from (select ${quoteName(column)} from ${from} limit ${mostRead}) as read_rows where ${quoteName(column)} is not null`
+  `select ${quoteName(column)}::pg_catalog.${type} as value from (select ${quoteName(column)} from ${from} limit ${mostRead}) as read_rows where ${quoteName(column)} is not null`

@@ -1,3 +1,4 @@
+import { CopyButton } from '../parts/controls/copy-button.tsx'
 import { formatCount, formatDuration } from '../parts/format.ts'
 import { Load, useLoaded } from '../parts/loading.tsx'
 import { ErrorNotice } from '../parts/notice.tsx'
@@ -16,12 +17,15 @@ export function PlanView({ result }: Readonly<{ result: Result }>) {
   return (
     <div class="result-view plan">
       <Load from={plan}>
-        {({ lines, totalMs, planningMs }) => (
+        {({ lines, totalMs, planningMs, text }) => (
           <>
-            <p class="small muted">
-              {totalMs !== undefined && `Executed in ${formatDuration(totalMs)}. `}
-              {planningMs !== undefined && `Planned in ${formatDuration(planningMs)}.`}
-            </p>
+            <div class="row">
+              <span class="small muted grow">
+                {totalMs !== undefined && `Executed in ${formatDuration(totalMs)}. `}
+                {planningMs !== undefined && `Planned in ${formatDuration(planningMs)}.`}
+              </span>
+              <CopyButton text={text} label="Copy as JSON" />
+            </div>
             <PlanTable lines={lines} />
           </>
         )}
@@ -37,6 +41,7 @@ function PlanTable({ lines }: Readonly<{ lines: readonly PlanLine[] }>) {
       <thead>
         <tr>
           <th>Node</th>
+          <th class="number">Cost</th>
           <th class="number">Estimated rows</th>
           {isAnalyzed && <th class="number">Actual rows</th>}
           {isAnalyzed && <th>Self time</th>}
@@ -45,10 +50,10 @@ function PlanTable({ lines }: Readonly<{ lines: readonly PlanLine[] }>) {
       </thead>
       <tbody>
         {lines.map((line, at) => (
-          <tr key={at}>
+          <tr key={at} class={line.isSlowest ? 'slowest' : undefined}>
             <td>
               <div style={{ paddingLeft: `${line.depth * 18}px` }}>
-                {line.title}{' '}
+                {line.title} {line.isSlowest && <span class="badge warning">slowest</span>}{' '}
                 {line.warnings.map((warning) => (
                   <span key={warning} class="badge warning">
                     {warning}
@@ -57,6 +62,7 @@ function PlanTable({ lines }: Readonly<{ lines: readonly PlanLine[] }>) {
                 {line.detail && <div class="small muted mono">{line.detail}</div>}
               </div>
             </td>
+            <td class="number">{formatCount(Math.round(line.cost))}</td>
             <td class="number">{formatCount(line.expectedRows)}</td>
             {isAnalyzed && (
               <td class="number">{line.actualRows === undefined ? '' : formatCount(line.actualRows)}</td>

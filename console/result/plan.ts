@@ -4,6 +4,10 @@ export type PlanLine = Readonly<{
   title: string
   detail: string
   expectedRows: number
+  /** What the planner expects the node to cost, with those below it. */
+  cost: number
+  /** Has the largest self time. */
+  isSlowest?: boolean
   /** From here on: only in a plan of EXPLAIN ANALYZE. */
   actualRows?: number
   ownMs?: number
@@ -16,6 +20,8 @@ export type Plan = Readonly<{
   lines: readonly PlanLine[]
   totalMs: number | undefined
   planningMs: number | undefined
+  /** As PostgreSQL wrote it. */
+  text: string
 }>
 
 /** Reads the output of EXPLAIN (FORMAT JSON). */
@@ -24,10 +30,18 @@ export function readPlan(text: string): Plan {
   const { Plan: root } = document
   const totalMs = document['Execution Time'] ?? root['Actual Total Time']
   return {
-    lines: linesOf(root, 0, root['Actual Total Time']),
+    lines: markSlowest(linesOf(root, 0, root['Actual Total Time'])),
     totalMs,
     planningMs: document['Planning Time'],
+    text,
   }
+}
+
+/** In a plan with times, one node that takes a tenth of the time or more. */
+function markSlowest(lines: readonly PlanLine[]): readonly PlanLine[] {
+  const most = Math.max(...lines.map(({ ownMs = 0 }) => ownMs))
+  const at = lines.findIndex(({ ownMs = 0, share = 0 }) => ownMs === most && share >= 0.1)
+  return lines.map((line, place) => (place === at ? { ...line, isSlowest: true } : line))
 }
 
 type Document = Readonly<{ Plan: Node; 'Execution Time'?: number; 'Planning Time'?: number }>
@@ -35,6 +49,7 @@ type Node = Readonly<Record<string, unknown>> &
   Readonly<{
     'Node Type': string
     'Plan Rows': number
+    'Total Cost': number
     'Actual Rows'?: number
     'Actual Loops'?: number
     'Actual Total Time'?: number
@@ -53,6 +68,7 @@ function linesOf(node: Node, depth: number, wholeMs: number | undefined): PlanLi
     title: titleOf(node),
     detail: detailOf(node),
     expectedRows: node['Plan Rows'],
+    cost: node['Total Cost'],
     ...(node['Actual Rows'] === undefined ? {} : { actualRows: node['Actual Rows'] * loopsOf(node) }),
     ...(ownMs === undefined ? {} : { ownMs, share: wholeMs ? Math.min(1, ownMs / wholeMs) : 0 }),
     ...(node['Shared Hit Blocks'] === undefined

@@ -29,6 +29,8 @@ export type ResultViewProps = Readonly<{
   errorActs?: ComponentChildren
   /** The statement that a download and a map of many rows run again. */
   source: ResultSource
+  /** Buttons beside the value of a cell. */
+  cellActs?: ComponentChildren
   /** Another search than that of the rows in the browser. */
   find?: ComponentChildren
   /** Runs the statement again with this order. */
@@ -88,7 +90,9 @@ export function ResultView(props: ResultViewProps) {
         <div class="result-view" {...tabPanel(id, view)}>
           <Content view={view} result={result} look={look} source={source} />
         </div>
-        {look.isOpen.value && view === 'grid' && <CellPanel result={result} look={look} />}
+        {look.isOpen.value && view === 'grid' && (
+          <CellPanel result={result} look={look} acts={props.cellActs} />
+        )}
       </div>
     </div>
   )

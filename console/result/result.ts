@@ -47,11 +47,19 @@ export class Result {
   readonly #worker = takeWorker()
   readonly #questions = new Map<number, (answer: unknown) => void>()
   readonly #stopped = new AbortController()
+  readonly #unseen: number
   #lastId = 0
   #end: () => void = () => undefined
 
-  /** With `feed` the answer comes from there, and not from the SQL endpoint. */
-  constructor(text: string, credential: Credential & { kind: 'key' }, extras: QueryExtras = {}, feed?: Feed) {
+  /** With `feed` the answer comes from there, and not from the SQL endpoint. The last `unseen` columns are answered but not shown. */
+  constructor(
+    text: string,
+    credential: Credential & { kind: 'key' },
+    extras: QueryExtras = {},
+    feed?: Feed,
+    unseen = 0,
+  ) {
+    this.#unseen = unseen
     this.ended = new Promise((resolve) => {
       this.#end = resolve
     })
@@ -115,8 +123,12 @@ export class Result {
       return
     }
     if (message.kind === 'progress' && message.head) this.head = message.head
-    this.progress.value = message.progress
+    this.progress.value = this.#seen(message.progress)
     if (message.kind === 'ended') this.#finish(message.outcome)
+  }
+
+  #seen({ columns, ...progress }: ResultProgress): ResultProgress {
+    return { ...progress, columns: this.#unseen > 0 ? columns.slice(0, -this.#unseen) : columns }
   }
 
   #finish(outcome: ResultOutcome): void {

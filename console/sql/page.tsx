@@ -13,7 +13,8 @@ import { prepareWorker } from '../result/worker/spare-worker.ts'
 import { type EditorRef, moreItems, type RiskyRun, sqlCommands, useSqlShortcuts } from './commands.ts'
 import { Divider, editorShare } from './divider.tsx'
 import { addDraft, currentDraft, openDrafts, saveDraftsBeforeLeaving } from './drafts.ts'
-import { Editor, type EditorHandle } from './editor.tsx'
+import type { EditorHandle } from './editor/editor.tsx'
+import { LazyEditor } from './editor/lazy-editor.tsx'
 import { HistoryDialog } from './history-dialog.tsx'
 import { Results } from './results.tsx'
 import { chooseKeyOnceKnown } from './run-as.ts'
@@ -59,7 +60,7 @@ export default function SqlPage() {
           focusEditor={() => editor.current?.focus()}
         />
       )}
-      <Editor
+      <LazyEditor
         ready={(handle) => {
           editor.current = handle
           handle.focus()

@@ -11,11 +11,12 @@ import { LazyTableMap } from '../result/lazy-view.tsx'
 import { AccessView } from './access-view.tsx'
 import { AskBeforeReading } from './ask-before-reading.tsx'
 import { ColumnsView, RulesView } from './columns-view.tsx'
-import { Preview } from './preview.tsx'
+import { Preview } from './rows/preview.tsx'
+import { StatisticsView } from './statistics/statistics-view.tsx'
 import { TableActs } from './table-acts.tsx'
 import { PrivacyBadge, rowsText } from './table-list.tsx'
 
-const views = ['preview', 'columns', 'indexes', 'map', 'access'] as const
+const views = ['preview', 'columns', 'statistics', 'indexes', 'map', 'access'] as const
 type View = (typeof views)[number]
 
 export function OneTable({ id, view }: Readonly<{ id: TableId; view: string | undefined }>) {
@@ -93,12 +94,20 @@ function KnownTable({ table, view, reload }: KnownProps) {
 
 const keyOf = (who: Credential | null) => (who?.kind === 'key' ? who : null)
 
-const labels = { preview: 'Preview', columns: 'Columns', indexes: 'Indexes', map: 'Map', access: 'Access' }
+const labels = {
+  preview: 'Preview',
+  columns: 'Columns',
+  statistics: 'Statistics',
+  indexes: 'Indexes',
+  map: 'Map',
+  access: 'Access',
+}
 
 function Shown({ table, view }: Readonly<{ table: Table; view: View }>) {
   const own = keyOf(credential.value)
   const [reader, read] = useState<KeyCredential | null>(null)
   if (view === 'columns') return <ColumnsView table={table} />
+  if (view === 'statistics') return <StatisticsView table={table} />
   if (view === 'indexes') return <RulesView table={table} />
   if (view === 'access') return <AccessView table={table} />
   const who = reader ?? (table.isOfAnother ? null : own)

@@ -12,12 +12,14 @@ import { toast } from '../parts/toast.tsx'
 import { useWork } from '../parts/work.ts'
 import { AskToMakePublic, PublicAddresses } from './make-public.tsx'
 import { statementsFor } from './statements-for.ts'
+import { changeItems, type TableChange, TableChangeDialog } from './structure/table-dialogs.tsx'
 
-/** The commands for a table. DDL is only opened in the editor, not run. */
+/** The commands for a table. */
 export function TableActs({ table, reload }: Readonly<{ table: Table; reload: () => void }>) {
   const { isBusy, error, begin } = useWork()
   const { isMaster } = session.value!
   const [opened, open] = useState<'ask' | 'addresses' | undefined>(undefined)
+  const [changing, change] = useState<TableChange | undefined>(undefined)
   const isPublic = table.privacy === 'PUBLIC'
   const makePublic = () =>
     begin(async () => {
@@ -62,9 +64,13 @@ export function TableActs({ table, reload }: Readonly<{ table: Table; reload: ()
             Prepare for maps
           </button>
         )}
+        <Menu label="Change ▾" items={changeItems(table, change)} />
         <Menu label="Write SQL ▾" items={sqlItems(table, isMaster, (work) => void begin(work))} />
       </div>
       {error !== undefined && <ErrorNotice error={error} />}
+      {changing && (
+        <TableChangeDialog change={changing} table={table} reload={reload} close={() => change(undefined)} />
+      )}
       {opened === 'ask' && (
         <AskToMakePublic table={table} makePublic={makePublic} close={() => open(undefined)} />
       )}
@@ -89,7 +95,7 @@ async function changeToPrivate(table: Table): Promise<void> {
 }
 
 async function prepare(table: Table): Promise<void> {
-  const { job_id } = await startJob(`SELECT CDB_CartodbfyTable(${quoteLiteral(quotedTable(table))})`)
+  const { job_id } = await startJob(`SELECT cartodb.CDB_CartodbfyTable(${quoteLiteral(quotedTable(table))})`)
   navigate(pathTo('jobs', job_id))
 }
 

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { CopyButton } from '../../parts/controls/copy-button.tsx'
 import { formatCount, formatTime } from '../../parts/format.ts'
@@ -9,7 +10,11 @@ import { shownTime } from '../worker/shown-cell.ts'
 import { CellGeometry } from './cell-geometry.tsx'
 
 /** The full value of a cell: JSON as a tree, a geometry as WKT and on a map, anything else as text. */
-export function CellPanel({ result, look }: Readonly<{ result: Result; look: ResultLook }>) {
+export function CellPanel({
+  result,
+  look,
+  acts,
+}: Readonly<{ result: Result; look: ResultLook; acts?: ComponentChildren }>) {
   const { row, column } = look.selection.value.focus
   const about = result.progress.value.columns[column]
   const cell = useLoaded(() => result.ask('cell', { row, column }), [result, row, column, look.order.value])
@@ -22,6 +27,7 @@ export function CellPanel({ result, look }: Readonly<{ result: Result; look: Res
     <aside class="cell-panel" aria-label={`${about.name}, row ${row + 1}`}>
       <div class="row">
         <strong class="grow">{about.name}</strong>
+        {acts}
         <CopyButton text={copied(text, about)} label={about.type === 'geometry' ? 'Copy EWKB' : 'Copy'} />
         <button type="button" class="quiet square" aria-label="Close the cell" onClick={close}>
           ✕

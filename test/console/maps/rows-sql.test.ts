@@ -35,6 +35,18 @@ test('the box of a column is in degrees whatever its SRID is, and rows at a posi
   }
 })
 
+test('functions of an account that have the names of PostGIS or PostgreSQL are not called', async (t) => {
+  const { user } = await setup(t)
+  await user.sql(`create table p as select 1 as n, st_point(7, 51, 4326) as g;
+    create function public.st_intersects(geometry, geometry) returns boolean language sql as 'select false';
+    create function public.st_srid(geometry) returns int language sql as 'select 1 / 0'`)
+  const drawn = { from: 'p', column: 'g', srid: 4326 }
+  const { rows } = await user.sql(rowsAtSql(drawn, ['n'], [6, 50, 8, 52], 10))
+  assert.deepEqual(rows, [{ values: ['1'] }])
+  const [of] = (await user.sql(aboutColumnSql('p', 'g'))).rows
+  assert.deepEqual(of, { srid: 4326, dimension: 0, box: [7, 51, 7, 51] })
+})
+
 test('hostile names stay names in the SQL for table facts and rows at a position', async (t) => {
   const { user } = await setup(t)
   const name = `<b>"x"'; drop table y; --\\`

@@ -5,7 +5,7 @@ import type { Page } from 'playwright-core'
 import { eventually } from '../../support/service/setup.ts'
 import { assertAccessibleEverywhere } from '../support/axe.ts'
 import { openConsole } from '../support/open-console.ts'
-import { cells } from '../support/sql-page.ts'
+import { cells, clipboard } from '../support/sql-page.ts'
 
 const hostile = `Odd "na'me"; --%`
 const quoted = `"${hostile.replaceAll('"', '""')}"`
@@ -71,6 +71,10 @@ test('find, filters and sorting of a table page go over all its rows, and the ma
   await addFilter(page, 'kind', 'is NULL')
   await matches(page).getByText('15,001 rows match').waitFor()
 
+  const shown = page.getByRole('region', { name: 'WHERE and ORDER BY' })
+  assert.equal(await shown.textContent(), 'where "kind" is null order by "id" desc')
+  await page.getByRole('button', { name: 'Copy: WHERE and ORDER BY' }).click()
+  await eventually(async () => assert.equal(await clipboard(page), await shown.textContent()))
   await page.getByRole('button', { name: 'Open as SQL' }).click()
   await page
     .locator('.cm-content', { hasText: 'where "kind" is null order by "id" desc limit 1000' })

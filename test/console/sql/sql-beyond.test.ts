@@ -65,6 +65,24 @@ test('a shared link is shown, not run', async (t) => {
   assert.equal((await user.sql('select from places')).rowCount, 0)
 })
 
+test('a plan has costs, marks the slowest node, and is copied as PostgreSQL wrote it', async (t) => {
+  const { page, signIn } = await openConsole(t)
+  await signIn()
+  await write(page, 'select pg_sleep(0.3) from (select 1 offset 0) one limit 1')
+  await page.getByRole('button', { name: 'More' }).click()
+  await page.getByRole('menuitem', { name: 'Explain analyze' }).click()
+  const slowest = page.getByRole('table', { name: 'Plan' }).getByRole('row').filter({ hasText: 'slowest' })
+  await slowest.waitFor()
+  assert.equal(await slowest.count(), 1)
+  assert.match((await slowest.textContent())!, /^(Subquery Scan|Result) slowest/)
+  await page.getByRole('columnheader', { name: 'Cost' }).waitFor()
+  await page.getByRole('button', { name: 'Copy as JSON' }).click()
+  await eventually(async () => assert.ok(JSON.parse(await clipboard(page))[0].Plan['Total Cost'] >= 0))
+  await write(page, 'select 1')
+  await page.keyboard.press('Control+Shift+e')
+  await slowest.waitFor({ state: 'detached' })
+})
+
 test('a plan is a table of its nodes, and EXPLAIN ANALYZE of a write is rolled back', async (t) => {
   const { page, signIn, user } = await openConsole(t)
   await user.sql('create table places as select i, i % 10 as kind from generate_series(1, 5000) i')

@@ -1,16 +1,16 @@
 import { useRef, useState } from 'preact/hooks'
-import type { TableColumn } from '../api/tables.ts'
-import { useCommands } from '../parts/commands.ts'
-import { Dialog } from '../parts/controls/dialog.tsx'
-import { Field } from '../parts/controls/field.tsx'
-import { SelectField } from '../parts/controls/select-field.tsx'
+import type { TableColumn } from '../../api/tables.ts'
+import { useCommands } from '../../parts/commands.ts'
+import { Dialog } from '../../parts/controls/dialog.tsx'
+import { Field } from '../../parts/controls/field.tsx'
+import { SelectField } from '../../parts/controls/select-field.tsx'
 import {
   type FilterOperator,
   needsValue,
   operatorsFor,
   type RowFilter,
   type WantedRows,
-} from './table-rows.ts'
+} from './wanted-rows.ts'
 
 type FiltersProps = Readonly<{
   columns: readonly TableColumn[]

@@ -1,9 +1,9 @@
 import type { Completion, CompletionContext, CompletionResult } from '@codemirror/autocomplete'
 import { PostgreSQL, type SQLNamespace, sql } from '@codemirror/lang-sql'
 import type { Extension } from '@codemirror/state'
-import { namesIn, statementAt } from '../../src/sql-text/statements.ts'
-import { type Catalog, type CatalogTable, readFunctions } from '../api/catalog.ts'
-import { shownName } from '../api/sql.ts'
+import { namesIn, statementAt } from '../../../src/sql-text/statements.ts'
+import { type Catalog, type CatalogTable, readFunctions } from '../../api/catalog.ts'
+import { shownName } from '../../api/sql.ts'
 
 /** Completes keywords, schemas, tables, columns (with or without table or alias) and functions. */
 export function sqlLanguage(catalog: Catalog): Extension {

@@ -22,7 +22,7 @@ import {
   rectangularSelection,
 } from '@codemirror/view'
 import { tags } from '@lezer/highlight'
-import { splitStatements } from '../../src/sql-text/statements.ts'
+import { splitStatements } from '../../../src/sql-text/statements.ts'
 
 /** The editor without what depends on the page. Tab moves the focus; Ctrl+] indents. */
 export function editorSetup(): Extension {

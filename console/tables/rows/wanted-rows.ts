@@ -1,5 +1,7 @@
-import { quoteLiteral, quoteName } from '../api/sql.ts'
-import { quotedTable, type TableColumn, type TableId } from '../api/tables.ts'
+import { quoteLiteral, quoteName } from '../../api/sql.ts'
+import { quotedTable, type Table, type TableColumn } from '../../api/tables.ts'
+import { hasVersions } from './change-rows.ts'
+import { versionColumns } from './change-sql.ts'
 
 export type RowFilter = Readonly<{ column: string; operator: FilterOperator; value: string }>
 
@@ -20,11 +22,13 @@ export type RowsStatement = Readonly<{
   count: string
   params: readonly string[]
   whole: string
+  /** The WHERE and ORDER BY of `whole`; empty if there is neither. */
+  narrowedBy: string
 }>
 
 /** Reads the first rows of those that are wanted. `whole` has no limit. */
 export function statementOfRows(
-  table: TableId,
+  table: Table,
   wanted: WantedRows,
   columns: readonly TableColumn[],
   mostRows: number,
@@ -34,11 +38,14 @@ export function statementOfRows(
   const where = conditionOf(wanted, columns, place)
   const from = `from ${quotedTable(table)}`
   const order = orderOf(wanted)
+  const versions = hasVersions(table) ? versionColumns : []
+  const narrowedBy = `${conditionOf(wanted, columns, quoteLiteral)}${order}`
   return {
-    text: `select * ${from}${where}${order} limit ${mostRows}`,
-    count: `select count(*) as n ${from}${where}`,
+    text: `select ${['*', ...versions].join(', ')} ${from}${where}${order || byKey(table, wanted)} limit ${mostRows}`,
+    count: `select pg_catalog.count(*) as n ${from}${where}`,
     params,
-    whole: `select * ${from}${conditionOf(wanted, columns, quoteLiteral)}${order}`,
+    whole: `select * ${from}${narrowedBy}`,
+    narrowedBy: narrowedBy.trim(),
   }
 }
 
@@ -60,6 +67,12 @@ function conditionOf(
 
 const orderOf = ({ order }: WantedRows) =>
   order ? ` order by ${quoteName(order.column)}${order.isDescending ? ' desc' : ''}` : ''
+
+/** So that a row stays in its place when it is changed, unless that would take long: a filter may be fast by another index. */
+const byKey = ({ primaryKey: key, rows }: Table, wanted: WantedRows) =>
+  key && (!isNarrowed(wanted) || rows < mostSorted) ? ` order by ${key.map(quoteName).join(', ')}` : ''
+
+const mostSorted = 100_000
 
 /** The text of a geometry or of bytes is hex, in which every short text occurs. */
 const isSearched = ({ type }: TableColumn) => !/^(geometry|geography|raster|bytea)/.test(type)

@@ -4,10 +4,10 @@ import { Compartment, EditorState, type StateEffect, Text } from '@codemirror/st
 import { EditorView } from '@codemirror/view'
 import { effect, useSignalEffect } from '@preact/signals'
 import { useLayoutEffect, useRef } from 'preact/hooks'
-import { type StatementRange, splitStatements, statementAt } from '../../src/sql-text/statements.ts'
-import { catalog } from '../api/catalog.ts'
+import { type StatementRange, splitStatements, statementAt } from '../../../src/sql-text/statements.ts'
+import { catalog } from '../../api/catalog.ts'
+import { changeDraft, currentDraft, currentId, type Draft } from '../drafts.ts'
 import { sqlLanguage } from './completion.ts'
-import { changeDraft, currentDraft, currentId, type Draft } from './drafts.ts'
 import { editorSetup } from './editor-setup.ts'
 
 /** What the page can do with the editor. */
@@ -23,7 +23,7 @@ export type EditorHandle = Readonly<{
   focus: () => void
 }>
 
-type EditorProps = Readonly<{ ready: (handle: EditorHandle) => void }>
+export type EditorProps = Readonly<{ ready: (handle: EditorHandle) => void }>
 
 /** In a shadow root, so that CodeMirror's styles need no exception from the policy of the page. */
 export function Editor({ ready }: EditorProps) {

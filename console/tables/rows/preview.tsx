@@ -1,20 +1,26 @@
 import { useEffect, useState } from 'preact/hooks'
-import type { KeyCredential } from '../api/credential.ts'
-import { narrowKeyName } from '../api/narrow-key.ts'
-import { session } from '../api/session.ts'
-import { packStatement } from '../api/share.ts'
-import { readRows } from '../api/sql.ts'
-import { readColumns, shownTable, type Table, type TableColumn } from '../api/tables.ts'
-import { navigate } from '../parts/browser/route.ts'
-import { useCommands } from '../parts/commands.ts'
-import { formatCount, plural } from '../parts/format.ts'
-import { tell } from '../parts/live.tsx'
-import { useLoaded } from '../parts/loading.tsx'
-import { Result } from '../result/result.ts'
-import { ResultLook } from '../result/result-look.ts'
-import { ResultView } from '../result/result-view.tsx'
+import type { KeyCredential } from '../../api/credential.ts'
+import { narrowKeyName } from '../../api/narrow-key.ts'
+import { session } from '../../api/session.ts'
+import { packStatement } from '../../api/share.ts'
+import { readRows } from '../../api/sql.ts'
+import { readColumns, shownTable, type Table, type TableColumn } from '../../api/tables.ts'
+import { navigate } from '../../parts/browser/route.ts'
+import { CodeBlock } from '../../parts/code-block.tsx'
+import { useCommands } from '../../parts/commands.ts'
+import { formatCount, plural } from '../../parts/format.ts'
+import { tell } from '../../parts/live.tsx'
+import { useLoaded } from '../../parts/loading.tsx'
+import { toast } from '../../parts/toast.tsx'
+import { Result } from '../../result/result.ts'
+import { ResultLook } from '../../result/result-look.ts'
+import { ResultView } from '../../result/result-view.tsx'
+import { hasVersions, versionsOf } from './change-rows.ts'
+import { isSameVersion, type RowVersion, versionColumns } from './change-sql.ts'
+import { editFocused, type OpenedAct, RowActs } from './row-acts.tsx'
 import { RowFilters, TableFind } from './row-filters.tsx'
-import { allRows, isNarrowed, type RowsStatement, statementOfRows, type WantedRows } from './table-rows.ts'
+import { SlowFilter } from './slow-filter.tsx'
+import { allRows, isNarrowed, type RowsStatement, statementOfRows, type WantedRows } from './wanted-rows.ts'
 
 const mostRows = 10_000
 
@@ -24,7 +30,9 @@ type PreviewProps = Readonly<{ table: Table; who: KeyCredential }>
 export function Preview({ table, who }: PreviewProps) {
   const columns = useLoaded((signal) => readColumns(table, signal), [table.schema, table.name]).value ?? []
   const [wanted, want] = useState(allRows)
-  const shown = useShownRows({ table, who }, wanted, want, columns)
+  const [again, readAgain] = useState<ReadAgain>({})
+  const [opened, open] = useState<OpenedAct | undefined>(undefined)
+  const shown = useShownRows({ table, who }, { wanted, want, again }, columns)
   const stop = () => shown?.result.stop()
   useCommands([{ name: 'Stop reading rows', keys: 'Ctrl+.', run: stop }])
   if (!shown) return null
@@ -40,11 +48,22 @@ export function Preview({ table, who }: PreviewProps) {
           </button>
         )}
         <span class="grow" />
+        <RowActs
+          {...{ table, columns, opened, open }}
+          read={shown}
+          reread={(row) => readAgain(row ? { row } : {})}
+        />
         <RowFilters columns={columns} wanted={wanted} want={want} focused={focused} />
         <button type="button" onClick={() => void openInEditor(statement)}>
           Open as SQL
         </button>
       </div>
+      {statement.narrowedBy && <CodeBlock label="WHERE and ORDER BY" text={statement.narrowedBy} />}
+      <SlowFilter
+        {...{ table, columns, result }}
+        filters={shown.wanted.filters}
+        reread={() => readAgain({})}
+      />
       <ResultView
         result={result}
         look={look}
@@ -53,6 +72,14 @@ export function Preview({ table, who }: PreviewProps) {
         }
         source={{ text: statement.whole, credential: who }}
         find={<TableFind wanted={wanted} want={want} />}
+        cellActs={
+          hasVersions(table) &&
+          table.canUpdate && (
+            <button type="button" onClick={() => void editFocused(shown, columns).then(open)}>
+              Edit
+            </button>
+          )
+        }
       />
     </>
   )
@@ -65,27 +92,55 @@ type ShownRows = Readonly<{
   wanted: WantedRows
 }>
 
-/** Reads the rows again whenever others are wanted. */
+/** Another object reads the rows again. `row` is selected then. */
+type ReadAgain = Readonly<{ row?: RowVersion }>
+
+type Wanting = Readonly<{ wanted: WantedRows; want: (wanted: WantedRows) => void; again: ReadAgain }>
+
+/** Reads the rows again whenever others are wanted, and after a change. */
 function useShownRows(
   { table, who }: PreviewProps,
-  wanted: WantedRows,
-  want: (wanted: WantedRows) => void,
+  { wanted, want, again }: Wanting,
   columns: readonly TableColumn[],
 ): ShownRows | undefined {
   const [shown, show] = useState<ShownRows | undefined>(undefined)
   useEffect(() => {
     const statement = statementOfRows(table, wanted, columns, mostRows)
     const { params } = statement
-    const result = new Result(statement.text, who, params.length > 0 ? { params } : {})
+    const unseen = hasVersions(table) ? versionColumns.length : 0
+    const result = new Result(statement.text, who, params.length > 0 ? { params } : {}, undefined, unseen)
     const sort = (column: number) => want(sortedBy(wanted, result.progress.peek().columns[column]!.name))
     const look = new ResultLook(result, { sort, mostRows, former: shown?.look })
     const { order } = wanted
     const at = columns.findIndex(({ name }) => name === order?.column)
     if (order && at >= 0) look.order.value = { column: at, isDescending: order.isDescending }
+    if (shown?.wanted === wanted) void keepSelection(shown.look, { result, look }, again)
     show({ result, look, statement, wanted })
     return () => result.drop()
-  }, [who, table.schema, table.name, wanted])
+  }, [who, table.schema, table.name, wanted, again])
   return shown
+}
+
+/** Selects the row that was changed, which may have moved, or else what was selected before. */
+async function keepSelection(
+  former: ResultLook,
+  { result, look }: Pick<ShownRows, 'result' | 'look'>,
+  { row }: ReadAgain,
+): Promise<void> {
+  await result.ended
+  const { rows } = result.progress.peek()
+  if (result.state.peek() !== 'done' || rows === 0) return
+  const { focus } = former.selection.peek()
+  const versions = row ? await versionsOf(result, 0, rows - 1) : []
+  const found = row ? versions.findIndex((version) => isSameVersion(version, row)) : -1
+  if (row && found < 0) toast('The changed row is not among the shown ones')
+  const place = { row: found >= 0 ? found : Math.min(focus.row, rows - 1), column: focus.column }
+  look.select({ anchor: place, focus: place })
+  // The grid of the former rows, which had the focus, is gone.
+  requestAnimationFrame(() => {
+    if (document.activeElement === document.body)
+      document.querySelector<HTMLElement>('[role="grid"]')?.focus()
+  })
 }
 
 /** Cycles: ascending, descending, no order. */
