@@ -280,7 +280,8 @@ export const serviceCommands = {
       as: { type: 'string', value: 'NEW', help: 'the name of the user that is made of it' },
     },
     details: [
-      'Into an empty CARTAGE_DATA_DIR. If the command fails, it leaves nothing there.',
+      'Into an empty CARTAGE_DATA_DIR, or into the PostgreSQL of CARTAGE_DATABASE_URL, which must have no',
+      'installation. If the command fails, it leaves nothing there.',
       'With --user and --as it makes a new user with the data and keys of one in the backup, and prints its master',
       'key. The service goes on meanwhile. If the command fails, there is no new user.',
     ],

@@ -63,3 +63,24 @@ export async function insertRestoredKeys(
       ],
     )
 }
+
+/**
+ * In the backup: what is known there of statements that were in flight, and nowhere else, as transaction ids mean nothing
+ * in another cluster. One that did not happen is sent again. What happened to any other is unknown from now on.
+ */
+export async function settleFlights(control: Queryable): Promise<void> {
+  await control.query(
+    `update cartage.jobs set flight_xid = null, flight_pid = null, flight_backend_start = null
+     where host_id = 1 and status = 'running' and pg_catalog.pg_xact_status(flight_xid) = 'aborted'`,
+  )
+  await control.query(
+    'update cartage.jobs set flight_xid = null where host_id = 1 and flight_xid is not null',
+  )
+  await control.query('update cartage.uploads set flight = null where flight is not null')
+}
+
+/** The name of one of its organizations, if it has any. */
+export async function anyOrganization(control: Queryable): Promise<string | undefined> {
+  const { rows } = await control.query<{ name: string }>('select name from cartage.organizations limit 1')
+  return rows[0]?.name
+}

@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { restoreInstallation } from '../../accounts/restore/restore-installation.ts'
 import { checkNewName, restoreUser } from '../../accounts/restore/restore-user.ts'
 import type { Backup } from '../../accounts/restore/saved-user.ts'
 import { type Config, readConfig } from '../../config/config.ts'
@@ -55,8 +56,7 @@ async function restoreOne(file: string, username: string, as: string): Promise<C
 
 async function restoreAll({ args, values }: CommandCall): Promise<CommandResult> {
   const config = readConfig()
-  if (config.databaseUrl)
-    throw new UsageError('a backup is restored as an embedded installation: unset CARTAGE_DATABASE_URL')
+  if (config.databaseUrl) return restoreIntoServer(config, { args, values })
   const opened = await openBackup(args[0]!)
   try {
     const keys = openKeys(opened, await givenPassphrase(values))
@@ -77,6 +77,37 @@ async function restoreAll({ args, values }: CommandCall): Promise<CommandResult>
       ...(note.namespace === config.namespace ? [] : [`start it with CARTAGE_NAMESPACE=${note.namespace}`]),
       ...(note.has_secret ? [] : [`its secret is not in the backup: put it into ${config.dataDir}/secret`]),
     ],
+  }
+}
+
+async function restoreIntoServer(
+  config: Config,
+  { args, values }: Pick<CommandCall, 'args' | 'values'>,
+): Promise<CommandResult> {
+  const opened = await openBackup(args[0]!)
+  const { namespace, postgres: major, created_at } = opened.note
+  try {
+    if (namespace !== config.namespace)
+      throw new UsageError(
+        `the names in this backup begin with ${namespace}: set CARTAGE_NAMESPACE=${namespace}`,
+      )
+    const users = await restoreInstallation(
+      {
+        config,
+        log: createLog('error', process.stderr),
+        running: (work) => runningBackup(config, opened, work),
+        secret: openKeys(opened, await givenPassphrase(values))?.secret ?? config.secret,
+      },
+      { namespace, major },
+    )
+    return {
+      document: { ...opened.note, users },
+      lines: [
+        `restored the installation of ${created_at} with ${users} users; its secret is CARTAGE_SECRET now`,
+      ],
+    }
+  } finally {
+    opened.tar.destroy()
   }
 }
 

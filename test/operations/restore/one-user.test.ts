@@ -3,11 +3,9 @@ import { access } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { Client } from '../../../src/client/client.ts'
-import { beginCartage } from '../../support/http/call.ts'
 import { embeddedSuperuser, newDataDir } from '../../support/service/data-dir.ts'
-import { startEmbedded } from '../../support/service/embedded-service.ts'
-import { fillAccount, keySchema } from '../../support/service/rich-account.ts'
-import { eventually } from '../../support/service/setup.ts'
+import { accountsOf, startEmbedded } from '../../support/service/embedded-service.ts'
+import { fillAccount, keySchema, lookOver } from '../../support/service/rich-account.ts'
 
 test('one user of a backup becomes a new user, with its data, grants and keys, while the service goes on', async (t) => {
   const { dataDir, operator, clientOf, newUser, run } = await startEmbedded(t)
@@ -91,69 +89,7 @@ test('what cannot be restored is refused in a sentence, and leaves no user', asy
   assert.deepEqual(await accountsOf(t, dataDir), ['alice', 'boss'])
 })
 
-test('a restore that was killed leaves no user, and can be repeated', async (t) => {
-  const { dataDir, newUser, clientOf, run } = await startEmbedded(t)
-  const alice = await newUser('alice')
-  await alice.sql(`create function slow(n integer) returns boolean language sql as
-      $$ select pg_catalog.pg_sleep(case when n = 1 then 4 else 0 end) is not null $$;
-    create table t (n integer check (public.slow(n)));
-    insert into t select generate_series(1, 100)`)
-  const file = join(await newDataDir(t), 'backup.tar')
-  assert.equal((await run('backup', file, '--without-secret')).code, 0)
-  const superuser = await embeddedSuperuser(t, dataDir, 'postgres')
-  const args = ['restore', file, '--user', 'alice', '--as', 'new']
-  const { child, ended } = beginCartage({ CARTAGE_DATA_DIR: dataDir }, args)
-  await eventually(async () => {
-    const { rows } = await superuser.query(
-      `select usename from pg_stat_activity where wait_event = 'PgSleep' and application_name = 'cartage move'`,
-    )
-    // Its own role, no superuser.
-    assert.deepEqual(rows, [{ usename: 'cartage_u2' }])
-  }, 60_000)
-  child.kill('SIGKILL')
-  await ended
-  assert.equal((await run('user', 'list')).out, 'alice\n')
-  const again = await run(...args, '--json')
-  assert.equal(again.code, 0, again.err)
-  const { api_key: token } = JSON.parse(again.out) as { api_key: string }
-  assert.deepEqual((await clientOf('new', token).sql('select count(*) from t')).rows, [{ count: 100 }])
-  assert.deepEqual(await accountsOf(t, dataDir), ['alice', 'new'])
-})
-
 const isProgress = (line: string) => /^cartage: (unpacking|copying)/.test(line)
-
-/** The users that there are, in any state; and no database or role of another. */
-async function accountsOf(t: Parameters<typeof embeddedSuperuser>[0], dataDir: string) {
-  const control = await embeddedSuperuser(t, dataDir, 'cartage')
-  const { rows } = await control.query<{ username: string; master_role: string }>(
-    'select username, master_role from cartage.users order by username',
-  )
-  const { rows: left } = await control.query<{ name: string }>(
-    `select rolname::text as name from pg_roles where rolname ~ '^cartage_u[0-9]+' and regexp_replace(rolname, '^(cartage_u[0-9]+).*', '\\1') <> all ($1)
-     union all select datname from pg_database where datname ~ '^cartage_u' and datname <> all ($1)`,
-    [rows.map(({ master_role }) => master_role)],
-  )
-  assert.deepEqual(left, [])
-  return rows.map(({ username }) => username)
-}
-
-/** All that the user, its key and strangers see. */
-async function lookOver(user: Client, reporter: Client, stranger: Client) {
-  const read = async (client: Client, names: readonly string[]) =>
-    Promise.all(
-      names.map(async (name) => (await client.sql(`select * from ${name} t order by t::text`)).rows),
-    )
-  const tables = ['cities', 'archive."old ""cities"""', 'parts', 'big_cities', 'size_sums', 'notes']
-  const shared = ['reports', 'report_sums', 'few_reports', 'cities']
-  return {
-    own: await read(user, [...tables, 'reports']),
-    keys: await read(reporter, shared),
-    strangers: (await stranger.sql('select * from parts order by id')).rows,
-    ticket: (await user.sql('select last_value from tickets')).rows,
-    grants: (await user.keys.read('reporter')).grants,
-    tables: (await user.tables.list()).visualizations.map(({ name, privacy }) => [name, privacy]),
-  }
-}
 
 function keepAsking(user: Client) {
   let isOver = false
