@@ -132,7 +132,7 @@ async function finishUser(
 }
 
 /** After a failure: a commit whose answer was lost may still have happened. If it has not, removes what exists. */
-async function isMadeAfterAll(installation: Installation, account: Account): Promise<boolean> {
+export async function isMadeAfterAll(installation: Installation, account: Account): Promise<boolean> {
   try {
     if (!(await closeDraftUser(installation.databases.control, account.userId))) return true
     await removeUser(installation, account)
@@ -152,16 +152,40 @@ export async function settleUser(
 ): Promise<void> {
   await createRoles(installation.databases, installation.secrets, account)
   await admitToDatabase(installation.databases, account, spares)
+  await openUser(installation, client, account, {
+    masterToken,
+    alsoDo: async (tx) => {
+      if (spares.length > 0) await releaseSpares(tx, account.userId)
+    },
+  })
+}
+
+type Opening = Readonly<{
+  masterToken: string
+  /** In the same transaction. */
+  alsoDo: (tx: ClientBase) => Promise<void>
+  /** More of what is recorded. */
+  details?: Readonly<Record<string, unknown>>
+}>
+
+/** The transaction that makes the user visible, with its first keys. */
+export async function openUser(
+  { secrets }: Installation,
+  client: PoolClient,
+  account: Account,
+  { masterToken, alsoDo, details }: Opening,
+): Promise<void> {
+  const organization = account.organization?.name ?? null
   await onConnection(client, async (tx) => {
-    await reserveMasterToken(tx, installation.secrets, masterToken)
-    await insertFirstKeys(tx, installation.secrets, account, masterToken)
+    await reserveMasterToken(tx, secrets, masterToken)
+    await insertFirstKeys(tx, secrets, account, masterToken)
     await setUserState(tx, account.userId, 'active')
-    if (spares.length > 0) await releaseSpares(tx, account.userId)
+    await alsoDo(tx)
     await recordAudit(tx, {
       actor: operator,
       action: 'user.created',
       account: account.username,
-      details: { organization: account.organization?.name ?? null, quota_in_bytes: account.quotaBytes },
+      details: { organization, quota_in_bytes: account.quotaBytes, ...details },
     })
     await announceChange(tx)
   })

@@ -9,6 +9,7 @@ import { isBusy } from '../postgres/sqlstate.ts'
 import { inTransaction, onConnection } from '../postgres/transaction.ts'
 import { holdingLocks, lockUser, patiently } from './account-lock.ts'
 import { isOnItsWay } from './moves/move-store.ts'
+import { dropMover } from './moves/mover.ts'
 import { dropRoles, evictFromDatabase } from './tenant-roles.ts'
 import { deleteUserRow, findAnyUser, setUserState } from './user-store.ts'
 
@@ -47,6 +48,8 @@ export async function leavingToRepair({ log }: Installation, removal: Promise<vo
 export async function removeUser(installation: Installation, account: Account): Promise<void> {
   if (account.organization) await evictFromDatabase(installation.databases, account)
   else await dropDatabase(installation.databases, account.hostId, account.database)
+  // Left by a restore of the user that was cut off.
+  await dropMover(installation.databases, account.hostId, account.masterRole)
   await dropRoles(installation.databases, account.hostId, account.masterRole)
   await inTransaction(installation.databases.control, async (tx) => {
     await allowLongStatements(tx)

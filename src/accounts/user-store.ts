@@ -64,7 +64,7 @@ export async function setUserState(tx: Queryable, userId: number, state: UserSta
  */
 export async function closeDraftUser(control: Queryable, userId: number): Promise<boolean> {
   const { rowCount } = await control.query(
-    `update cartage.users set state = 'deleting', updated_at = now() where id = $1 and state = 'creating'`,
+    `update cartage.users set state = 'deleting', updated_at = now() where id = $1 and state <> 'active'`,
     [userId],
   )
   return rowCount === 1

@@ -272,10 +272,19 @@ export const serviceCommands = {
     ],
   },
   restore: {
-    summary: 'make an embedded installation from a backup',
+    summary: 'make an installation, or one user, from a backup',
     arguments: [{ name: 'FILE', kind: 'file' }],
-    options: passphraseOption,
-    details: ['CARTAGE_DATA_DIR must be empty. If the command fails, it leaves nothing there.'],
+    options: {
+      ...passphraseOption,
+      user: { type: 'string', value: 'NAME', help: 'only this user, into the running installation' },
+      as: { type: 'string', value: 'NEW', help: 'the name of the user that is made of it' },
+    },
+    details: [
+      'Into an empty CARTAGE_DATA_DIR, or into the PostgreSQL of CARTAGE_DATABASE_URL, which must have no',
+      'installation. If the command fails, it leaves nothing there.',
+      'With --user and --as it makes a new user with the data and keys of one in the backup, and prints its master',
+      'key. The service goes on meanwhile. If the command fails, there is no new user.',
+    ],
   },
 } as const satisfies Readonly<Record<string, Omit<CommandSpec, 'name'>>>
 

@@ -30,6 +30,7 @@ export const errorCodes = [
   'account-moving',
   'move-unknown',
   'move-failed',
+  'restore-refused',
   'account-busy',
   'plan-not-found',
   'plan-taken',

@@ -129,7 +129,7 @@ async function createDatabase(
 }
 
 /** PostGIS first, in its own schema: the migrations use its types. */
-async function migrateTenant(
+export async function migrateTenant(
   databases: Databases,
   hostId: number,
   name: string,

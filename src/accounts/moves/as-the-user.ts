@@ -2,7 +2,7 @@ import { type Account, masterTargetOf } from '../../auth/account.ts'
 import type { Installation } from '../../hosts/installation.ts'
 import { adminTarget } from '../../postgres/session-target.ts'
 import { unlessAborted } from '../../waiting/unless-aborted.ts'
-import type { Move } from './move.ts'
+import type { Way } from './move.ts'
 import { readFilledViews } from './owners.ts'
 
 /** The first login through a pool limits the temporary files of a database. */
@@ -14,7 +14,7 @@ export async function logInFirst({ databases }: Installation, place: Account): P
 export async function fillViews(
   { databases }: Installation,
   account: Account,
-  { fromHostId, toHostId }: Move,
+  { fromHostId, toHostId }: Way,
   oids: readonly string[],
   signal: AbortSignal,
 ): Promise<void> {

@@ -9,7 +9,7 @@ import { alignPrivileges, readPrivileges } from './access-lists.ts'
 import { fillViews, logInFirst } from './as-the-user.ts'
 import { type Picture, picture } from './compare.ts'
 import { copyData } from './copy-data.ts'
-import type { Move } from './move.ts'
+import type { Move, Way } from './move.ts'
 import { isMigrated } from './move-store.ts'
 import { createMover } from './mover.ts'
 import { makePlace, readRecords, requireFreePlace, writeQuota, writeRecords } from './new-place.ts'
@@ -31,7 +31,11 @@ export async function prepareMove(
   return findDumpPrograms(to)
 }
 
-async function majorOf({ databases: { admin, hosts } }: Installation, hostId: number): Promise<number> {
+/** The version of a host. */
+export async function majorOf(
+  { databases: { admin, hosts } }: Installation,
+  hostId: number,
+): Promise<number> {
   const { rows } = await admin.use(adminTarget(hosts, hostId), (session) =>
     session.query<{ major: number }>(
       `select pg_catalog.current_setting('server_version_num')::integer / 10000 as major`,
@@ -41,8 +45,9 @@ async function majorOf({ databases: { admin, hosts } }: Installation, hostId: nu
 }
 
 type Copy = Readonly<{
+  /** On the host that it is copied from. */
   account: Account
-  move: Move
+  move: Way
   programs: DumpPrograms
   roles: readonly string[]
   signal: AbortSignal

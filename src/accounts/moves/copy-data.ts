@@ -8,12 +8,12 @@ import type { DumpPrograms } from '../../postgres/dump/find-programs.ts'
 import { loginEnvironment } from '../../postgres/dump/programs-login.ts'
 import { type Program, pipePrograms, runProgram } from '../../postgres/dump/run-program.ts'
 import { adminTarget } from '../../postgres/session-target.ts'
-import type { Move } from './move.ts'
+import type { Way } from './move.ts'
 import { moverOf } from './mover.ts'
 
 export type Copying = Readonly<{
   account: Account
-  move: Move
+  move: Way
   programs: DumpPrograms
   roles: readonly string[]
   signal: AbortSignal

@@ -1,5 +1,8 @@
 import type { MovePhase } from '../../contract/admin-names.ts'
 
+/** From which host to which. */
+export type Way = Pick<Move, 'fromHostId' | 'toHostId'>
+
 /** A user on its way from one host to another, or one that has arrived. */
 export type Move = Readonly<{
   id: number

@@ -10,13 +10,14 @@ import {
 import { openTerminal } from '../terminal.ts'
 import { activityRuns } from './activity.ts'
 import { runAudit } from './audit.ts'
-import { backupRuns } from './backup.ts'
+import { backup } from './backup.ts'
 import { explainOperatorFailure } from './explain-error.ts'
 import { hostRuns } from './hosts.ts'
 import { maintenanceRuns } from './maintenance.ts'
 import { moveRuns } from './moves.ts'
 import { organizationRuns } from './organizations.ts'
 import { planRuns } from './plans.ts'
+import { restore } from './restore.ts'
 import { runSecretRotate } from './secret.ts'
 import { shareRuns } from './tables.ts'
 import { runUsage } from './usage.ts'
@@ -43,7 +44,8 @@ const runs: Readonly<Record<ServiceCommandName, Command['run']>> = {
   usage: runUsage,
   audit: runAudit,
   'secret rotate': runSecretRotate,
-  ...backupRuns,
+  backup,
+  restore,
 }
 
 const help = {

@@ -16,16 +16,23 @@ import { removeTree, renameOwned, writeOwned } from './owned-files.ts'
 import { plainTar } from './plain-tar.ts'
 import { settingsFile } from './settings.ts'
 
+export type ClusterBackup = Readonly<{
+  /** Of the version that made it. */
+  binaries: PostgresBinaries
+  tar: Readable
+  log: Pick<Log, 'info' | 'warn'>
+  beforeUse?: () => Promise<void>
+  /** Only read and removed: no setting of the operator holds there, such as one that archives its WAL. */
+  isTemporary?: boolean
+}>
+
 /**
  * Restores a base backup into an empty data directory: unpacks it in a draft folder, verifies its manifest, sets a new
  * password, calls `beforeUse`, and only then moves it into place. After an interruption it can be repeated.
  */
 export async function restoreCluster(
   dataDir: string,
-  binaries: PostgresBinaries,
-  tar: Readable,
-  log: Pick<Log, 'info'>,
-  beforeUse: () => Promise<void>,
+  { binaries, tar, log, beforeUse, isTemporary = false }: ClusterBackup,
 ): Promise<void> {
   const home = await openHome(dataDir, log)
   const lock = await becomeKeeper(home)
@@ -37,9 +44,9 @@ export async function restoreCluster(
     const draft = `${home.dataPath}.restore`
     try {
       await unpack(home, binaries, tar, draft)
-      await takeConfiguration(home, draft)
+      await takeConfiguration(home, draft, isTemporary)
       await setPassword(home, binaries, draft)
-      await beforeUse()
+      await beforeUse?.()
       await renameOwned(draft, basename(home.dataPath))
     } finally {
       await removeTree(draft)
@@ -63,14 +70,14 @@ async function unpack(
 }
 
 /** A foreign cluster's settings are for another machine, and some of them run programs. */
-async function takeConfiguration(home: ClusterHome, draft: string): Promise<void> {
+async function takeConfiguration(home: ClusterHome, draft: string, isTemporary: boolean): Promise<void> {
   const put = (name: string, text: string) => writeOwned(join(draft, name), home.identity, text)
   const isOurs = await lstat(join(draft, 'cartage.conf')).then(
     () => true,
     () => false,
   )
   await put('cartage.conf', settingsFile({}))
-  if (isOurs) return
+  if (isOurs && !isTemporary) return
   const logins = ['local', 'host'].flatMap((type) =>
     ['all', 'replication'].map(
       (database) => `${type} ${database} all ${type === 'host' ? '127.0.0.1/32 ' : ''}scram-sha-256\n`,

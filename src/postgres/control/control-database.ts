@@ -7,6 +7,7 @@ import { type Migration, migrate } from '../migrate.ts'
 import { quoteIdentifier } from '../quote.ts'
 import type { Session } from '../session.ts'
 import { adminTarget } from '../session-target.ts'
+import { restoreDraftName } from '../tenant-names.ts'
 
 /** Creates the control database if it is missing, and migrates it. Returns whether it is new. */
 export function prepareControlDatabase(
@@ -58,9 +59,19 @@ async function createIfMissing({ admin, hosts }: Databases, hostId: number, name
     await holdName(session, name)
     const { rowCount } = await session.query('select from pg_catalog.pg_database where datname = $1', [name])
     if (rowCount) return
+    await refuseDraft(session, restoreDraftName(name))
     await session.query(`create database ${quoteIdentifier(name)} template template0 encoding 'UTF8'`)
     await session.query(`revoke all on database ${quoteIdentifier(name)} from public`)
   })
+}
+
+/** What a restore has left half-made must not be taken for an empty server. */
+async function refuseDraft(session: Session, draft: string): Promise<void> {
+  const { rowCount } = await session.query('select from pg_catalog.pg_database where datname = $1', [draft])
+  if (rowCount)
+    throw errors.restoreRefused(
+      `A restore into this PostgreSQL has not ended: repeat it, or drop the database ${draft} to begin anew without it`,
+    )
 }
 
 async function requireVersion(session: Session): Promise<void> {

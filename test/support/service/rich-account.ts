@@ -77,3 +77,21 @@ of two lines';
   create function alike(a text, b text) returns boolean immutable language sql as $$ select pg_catalog.lower(a) = pg_catalog.lower(b) $$;
   create operator === (leftarg = text, rightarg = text, function = public.alike);
 `
+
+/** All that the user, its key and strangers see. */
+export async function lookOver(user: Client, reporter: Client, stranger: Client) {
+  const read = async (client: Client, names: readonly string[]) =>
+    Promise.all(
+      names.map(async (name) => (await client.sql(`select * from ${name} t order by t::text`)).rows),
+    )
+  const tables = ['cities', 'archive."old ""cities"""', 'parts', 'big_cities', 'size_sums', 'notes']
+  const shared = ['reports', 'report_sums', 'few_reports', 'cities']
+  return {
+    own: await read(user, [...tables, 'reports']),
+    keys: await read(reporter, shared),
+    strangers: (await stranger.sql('select * from parts order by id')).rows,
+    ticket: (await user.sql('select last_value from tickets')).rows,
+    grants: (await user.keys.read('reporter')).grants,
+    tables: (await user.tables.list()).visualizations.map(({ name, privacy }) => [name, privacy]),
+  }
+}

@@ -1,0 +1,86 @@
+import type { ClientBase } from 'pg'
+import type { Account } from '../../auth/account.ts'
+import type { Queryable } from '../../postgres/transaction.ts'
+import type { Secrets } from '../../secrets.ts'
+
+/** A regular key as a backup has it, all but its token. */
+export type SavedKey = Readonly<{
+  name: string
+  role: string
+  apis: readonly string[]
+  services: readonly string[]
+  hasTableMetadata: boolean
+  description: string
+  /** As text: a JavaScript Date has no microseconds. */
+  expiresAt: string | null
+}>
+
+export async function readSavedKeys(control: Queryable, userId: number): Promise<readonly SavedKey[]> {
+  const { rows } = await control.query<SavedKey>(
+    `select name, role_name as role, apis, services, has_table_metadata as "hasTableMetadata", description,
+       expires_at::text as "expiresAt"
+     from cartage.api_keys where user_id = $1 and type = 'regular' order by name collate "C"`,
+    [userId],
+  )
+  return rows
+}
+
+/** So many ids for roles of keys. */
+export async function nextKeyIds(control: Queryable, count: number): Promise<readonly number[]> {
+  const { rows } = await control.query<{ id: number }>(
+    `select nextval('cartage.api_keys_id_seq')::integer as id from generate_series(1, $1)`,
+    [count],
+  )
+  return rows.map(({ id }) => id)
+}
+
+export type RestoredKey = SavedKey & Readonly<{ id: number; token: string }>
+
+/** One that has expired since stays expired. */
+export async function insertRestoredKeys(
+  tx: ClientBase,
+  secrets: Secrets,
+  { userId }: Account,
+  keys: readonly RestoredKey[],
+): Promise<void> {
+  for (const key of keys)
+    await tx.query(
+      `insert into cartage.api_keys (id, user_id, name, type, role_name, token_hash, token_encrypted,
+         apis, services, has_table_metadata, description, expires_at)
+       overriding system value values ($1, $2, $3, 'regular', $4, $5, $6, $7, $8, $9, $10, $11)`,
+      [
+        key.id,
+        userId,
+        key.name,
+        key.role,
+        secrets.hashToken(key.token),
+        secrets.encryptToken(key.token),
+        key.apis,
+        key.services,
+        key.hasTableMetadata,
+        key.description,
+        key.expiresAt,
+      ],
+    )
+}
+
+/**
+ * In the backup: what is known there of statements that were in flight, and nowhere else, as transaction ids mean nothing
+ * in another cluster. One that did not happen is sent again. What happened to any other is unknown from now on.
+ */
+export async function settleFlights(control: Queryable): Promise<void> {
+  await control.query(
+    `update cartage.jobs set flight_xid = null, flight_pid = null, flight_backend_start = null
+     where host_id = 1 and status = 'running' and pg_catalog.pg_xact_status(flight_xid) = 'aborted'`,
+  )
+  await control.query(
+    'update cartage.jobs set flight_xid = null where host_id = 1 and flight_xid is not null',
+  )
+  await control.query('update cartage.uploads set flight = null where flight is not null')
+}
+
+/** The name of one of its organizations, if it has any. */
+export async function anyOrganization(control: Queryable): Promise<string | undefined> {
+  const { rows } = await control.query<{ name: string }>('select name from cartage.organizations limit 1')
+  return rows[0]?.name
+}

@@ -1,0 +1,177 @@
+import type { PoolClient } from 'pg'
+import type { Account } from '../../auth/account.ts'
+import { awaitCaches } from '../../auth/change-feed.ts'
+import { newToken } from '../../auth/token.ts'
+import { errors } from '../../errors.ts'
+import type { Installation } from '../../hosts/installation.ts'
+import { reachableHosts } from '../../hosts/reachable-hosts.ts'
+import { findDumpPrograms } from '../../postgres/dump/find-programs.ts'
+import { hostFromUrl } from '../../postgres/hosts.ts'
+import { keyRoleName } from '../../postgres/tenant-names.ts'
+import { onConnection } from '../../postgres/transaction.ts'
+import { holdingLocks, lockUser } from '../account-lock.ts'
+import { checkAccountName } from '../account-names.ts'
+import { type CreatedUser, isMadeAfterAll, openUser } from '../create-user.ts'
+import { nextFreeId } from '../free-ids.ts'
+import { requireEqual } from '../moves/compare.ts'
+import { copyAccount, majorOf } from '../moves/copy-account.ts'
+import { dropMover } from '../moves/mover.ts'
+import { hostForNew } from '../new-account.ts'
+import { repairAccounts } from '../repair-accounts.ts'
+import { closeDraftUser, findAnyUser, insertDraftUser, updateUserRow } from '../user-store.ts'
+import { type RoleNames, renameSaved } from './rename-saved.ts'
+import { insertRestoredKeys, nextKeyIds } from './restore-store.ts'
+import { type Backup, backupHostId, readSavedUser, type SavedUser } from './saved-user.ts'
+
+/** Refuses what would fail later, before the backup is unpacked. */
+export async function checkNewName(installation: Installation, as: string): Promise<void> {
+  checkAccountName('username', as)
+  // A restore that was killed left the name.
+  await repairAccounts(installation)
+  if (await findAnyUser(installation.databases.control, as)) throw errors.accountTaken(as)
+}
+
+export type RestoredUser = CreatedUser & Readonly<{ keys: readonly string[] }>
+
+export type Restoring = Readonly<{ username: string; as: string; signal: AbortSignal }>
+
+/**
+ * Makes a new user with the data and keys of a user in a backup, while the service goes on. The data is loaded as the new
+ * user itself. If any of it fails, nothing is left; what a killed process leaves is removed by repair.
+ */
+export async function restoreUser(
+  installation: Installation,
+  backup: Backup,
+  { username, as, signal }: Restoring,
+): Promise<RestoredUser> {
+  const { databases } = installation
+  const hostIds = await reachableHosts(databases)
+  databases.hosts.register(hostFromUrl(backupHostId, 'backup', backup.url))
+  try {
+    const saved = await readSavedUser(installation, backup, username)
+    const restored = await holdingLocks(databases.control, async (client) => {
+      const account = await draftUser(installation, client, saved, as, hostIds)
+      return finishUser(installation, client, { account, saved, backup, signal })
+    })
+    await awaitCaches(databases.control, installation.log)
+    return restored
+  } finally {
+    databases.hosts.forget(backupHostId)
+  }
+}
+
+/**
+ * As `deleting` from the beginning: if this process dies, repair removes the user although it owns tables. Of a user that is
+ * being created it would take tables for a sign that the user was in use once.
+ */
+async function draftUser(
+  installation: Installation,
+  client: PoolClient,
+  { account: { quotaBytes, schema } }: SavedUser,
+  username: string,
+  hostIds: readonly number[],
+): Promise<Account> {
+  return onConnection(client, async (tx) => {
+    const hostId = await hostForNew(tx, hostIds)
+    const account = await insertDraftUser(tx, {
+      id: await nextFreeId(installation, tx, 'users', hostId),
+      username,
+      namespace: installation.namespace,
+      organizationId: null,
+      orgRole: null,
+      databaseId: null,
+      schema,
+      hostId,
+      quotaBytes,
+    })
+    await lockUser(client, account.userId)
+    await closeDraftUser(tx, account.userId)
+    return account
+  })
+}
+
+type Draft = Readonly<{ account: Account; saved: SavedUser; backup: Backup; signal: AbortSignal }>
+
+async function finishUser(
+  installation: Installation,
+  client: PoolClient,
+  draft: Draft,
+): Promise<RestoredUser> {
+  const { account, saved, backup } = draft
+  const masterToken = newToken()
+  const names = await nameRoles(installation, account, saved)
+  const keys = saved.keys.flatMap((key) => {
+    const named = names.get(key.role)
+    return named ? [{ ...key, ...named, token: newToken() }] : []
+  })
+  const { apiKeyQuota, limits } = saved.account
+  try {
+    await copySaved(installation, client, draft, new Map([...names].map(([old, { role }]) => [old, role])))
+    await openUser(installation, client, account, {
+      masterToken,
+      alsoDo: async (tx) => {
+        await insertRestoredKeys(tx, installation.secrets, account, keys)
+        await updateUserRow(tx, account.userId, { apiKeyQuota, limits })
+      },
+      details: { restored_from: saved.account.username, backup_of: backup.createdAt },
+    })
+  } catch (error) {
+    if (!(await isMadeAfterAll(installation, account))) throw error
+  }
+  return { account, masterToken, keys: keys.map(({ name }) => name) }
+}
+
+/** The new role of each, and the id of the key that it is for. */
+async function nameRoles(
+  { databases }: Installation,
+  { masterRole, publicRole }: Account,
+  { account: old, roles }: SavedUser,
+): Promise<ReadonlyMap<string, Readonly<{ role: string; id: number }>>> {
+  const ids = await nextKeyIds(databases.control, roles.length)
+  return new Map(
+    roles.map((role, place) => {
+      const id = ids[place]!
+      if (role === old.masterRole) return [role, { role: masterRole, id }]
+      if (role === old.publicRole) return [role, { role: publicRole, id }]
+      return [role, { role: keyRoleName(masterRole, id), id }]
+    }),
+  )
+}
+
+async function copySaved(
+  installation: Installation,
+  client: PoolClient,
+  { account, saved, backup, signal: stopped }: Draft,
+  names: RoleNames,
+): Promise<void> {
+  const { databases } = installation
+  const { hostId, masterRole } = account
+  const major = await majorOf(installation, hostId)
+  if (major < backup.major)
+    throw errors.restoreRefused(
+      `The host '${databases.hosts.get(hostId).name}' has PostgreSQL ${major}, which is older than ${backup.major} of the backup`,
+    )
+  await renameSaved(databases, saved.account, account, names)
+  const lost = new AbortController()
+  const onLost = () => lost.abort(errors.restoreRefused('The connection to the control database was lost'))
+  client.once('end', onLost).once('error', onLost)
+  const signal = AbortSignal.any([stopped, lost.signal, AbortSignal.timeout(longestMs)])
+  try {
+    const { before, after } = await copyAccount(installation, {
+      account: { ...account, hostId: backupHostId },
+      move: { fromHostId: backupHostId, toHostId: hostId },
+      programs: await findDumpPrograms(major),
+      roles: [...names.values()],
+      signal,
+      noteProgress: async () => undefined,
+    })
+    requireEqual(await before, await after())
+    signal.throwIfAborted()
+    await dropMover(databases, hostId, masterRole)
+  } finally {
+    client.off('end', onLost).off('error', onLost)
+  }
+}
+
+/** Code of the tenant runs while its rows are copied, and may never end. */
+const longestMs = 12 * 3_600_000

@@ -1,0 +1,85 @@
+import { errors } from '../../errors.ts'
+import { advisoryLocks } from '../../postgres/advisory-locks.ts'
+import type { Databases } from '../../postgres/databases.ts'
+import { firstHostId } from '../../postgres/hosts.ts'
+import { quoteIdentifier } from '../../postgres/quote.ts'
+import type { Session } from '../../postgres/session.ts'
+import { adminTarget } from '../../postgres/session-target.ts'
+import { restoreDraftName, templateName } from '../../postgres/tenant-names.ts'
+import type { Backup } from './saved-user.ts'
+
+/**
+ * Runs `work` while no other restore can work on the server. The session is the one that holds the lock: what is done on
+ * it happens only while that is so.
+ */
+export async function holdingTarget<T>(
+  { admin, hosts }: Databases,
+  namespace: string,
+  work: (session: Session) => Promise<T>,
+): Promise<T> {
+  return admin.use(adminTarget(hosts, firstHostId), async (session) => {
+    const { rows } = await session.query<{ held: boolean }>(
+      'select pg_catalog.pg_try_advisory_lock($1, pg_catalog.hashtext($2)) as held',
+      [advisoryLocks.name, restoreDraftName(namespace)],
+    )
+    if (!rows[0]!.held)
+      throw errors.restoreRefused('Another restore into this PostgreSQL runs: wait until it has ended')
+    return work(session)
+  })
+}
+
+/** Refuses a server that the backup cannot be restored into. Removes what a restore has left there that was cut off. */
+export async function prepareTarget(
+  session: Session,
+  { namespace, major }: Pick<Backup, 'namespace' | 'major'>,
+): Promise<void> {
+  const { rows } = await session.query<Target>(
+    `select pg_catalog.current_setting('server_version_num')::integer / 10000 as major,
+       exists (select from pg_catalog.pg_available_extensions where name = 'postgis') as "hasPostgis"`,
+  )
+  const target = rows[0]!
+  if (target.major < major)
+    throw errors.restoreRefused(
+      `This PostgreSQL has the version ${target.major}, which is older than ${major} of the backup`,
+    )
+  if (!target.hasPostgis) throw errors.restoreRefused('PostGIS is not installed in this PostgreSQL')
+  const names = await namesOn(session, namespace)
+  if (names.databases.includes(namespace))
+    throw errors.restoreRefused(
+      `This PostgreSQL has a database ${namespace}: a backup is restored into a server without an installation`,
+    )
+  // It is made before anything else and only on a server that had none of these names.
+  if (names.databases.includes(restoreDraftName(namespace))) return clearTarget(session, namespace)
+  const [taken] = [...names.databases, ...names.roles]
+  if (taken)
+    throw errors.restoreRefused(
+      `This PostgreSQL has a database or role ${taken}, whose name the backup may have too: remove it, or use another server`,
+    )
+}
+
+type Target = Readonly<{ major: number; hasPostgis: boolean }>
+
+/** Drops what a restore has made. The draft goes last: as long as it is there, the next restore begins with this. */
+export async function clearTarget(session: Session, namespace: string): Promise<void> {
+  const { databases, roles } = await namesOn(session, namespace)
+  const draft = restoreDraftName(namespace)
+  // Somebody has made an installation meanwhile, which has such names too.
+  if (databases.includes(namespace) || !databases.includes(draft)) return
+  await session.query(`set statement_timeout = '30min'`)
+  const drop = (name: string) => session.query(`drop database ${quoteIdentifier(name)} with (force)`)
+  for (const name of databases) if (name !== draft) await drop(name)
+  for (const role of roles) await session.query(`drop role ${quoteIdentifier(role)}`)
+  await drop(draft)
+}
+
+type Names = Readonly<{ databases: readonly string[]; roles: readonly string[] }>
+
+/** Databases and roles that are named as those of an installation. */
+async function namesOn(session: Session, namespace: string): Promise<Names> {
+  const { rows } = await session.query<Names>(
+    `select array(select datname::text from pg_catalog.pg_database where datname = any ($1) or datname ~ $2) as databases,
+       array(select rolname::text from pg_catalog.pg_roles where rolname ~ $2) as roles`,
+    [[namespace, templateName(namespace), restoreDraftName(namespace)], `^${namespace}_[uo][0-9]+(_|$)`],
+  )
+  return rows[0]!
+}
