@@ -692,6 +692,13 @@ export type HostDocument = Readonly<{
   /** False: no user is made there, and none moves there. */
   accepts_users: boolean
 }>
+/** A standby of a host that may answer reads. */
+export type ReplicaDocument = Readonly<{
+  name: string
+  host: string
+  /** Without role and password. */
+  address: string
+}>
 /** A user on its way to another host, or arrived. Times are null until then. */
 export type MoveDocument = Readonly<{
   id: number

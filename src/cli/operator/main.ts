@@ -17,6 +17,7 @@ import { maintenanceRuns } from './maintenance.ts'
 import { moveRuns } from './moves.ts'
 import { organizationRuns } from './organizations.ts'
 import { planRuns } from './plans.ts'
+import { replicaRuns } from './replicas.ts'
 import { runSecretRotate } from './secret.ts'
 import { shareRuns } from './tables.ts'
 import { runUsage } from './usage.ts'
@@ -37,6 +38,7 @@ const runs: Readonly<Record<ServiceCommandName, Command['run']>> = {
   ...organizationRuns,
   ...shareRuns,
   ...hostRuns,
+  ...replicaRuns,
   ...moveRuns,
   ...maintenanceRuns,
   ...activityRuns,
