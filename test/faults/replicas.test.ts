@@ -1,17 +1,18 @@
 import assert from 'node:assert/strict'
-import { type TestContext, test } from 'node:test'
-import type { Config } from '../../src/config/config.ts'
-import { addHost } from '../../src/hosts/add-host.ts'
-import { addReplica } from '../../src/hosts/replicas/add-replica.ts'
+import { test } from 'node:test'
 import { removeReplica } from '../../src/hosts/replicas/remove-replica.ts'
-import type { Service } from '../../src/service/service.ts'
 import { grantsOf } from '../support/keys/keys-client.ts'
-import { newStandbyPair, type StandbyPair, standbyPair } from '../support/postgres/standby-pair.ts'
-import { startProxy } from '../support/postgres/tcp-proxy.ts'
+import {
+  callerOf,
+  paused,
+  type Sql,
+  setOn,
+  startWithReplica,
+  toReplica,
+} from '../support/postgres/replica-world.ts'
+import { newStandbyPair } from '../support/postgres/standby-pair.ts'
 import { admin } from '../support/postgres/two-hosts.ts'
-import { copyTemplate, runSql } from '../support/runner/namespace.ts'
-import { newInstallation } from '../support/service/installation.ts'
-import { basic, eventually } from '../support/service/setup.ts'
+import { eventually } from '../support/service/setup.ts'
 
 test('a request that asks for it is answered by a replica, and the answer says how old it is', async (t) => {
   const { user } = await startWithReplica(t)
@@ -228,112 +229,6 @@ test('a replica that was promoted is not read any more, and gets no write', asyn
   assert.equal((await user.sql('select * from t')).rows!.length, 1)
   assert.equal((await user.sql('select * from t', toReplica)).age, null)
 })
-
-const toReplica = { 'x-read-from': 'replica' }
-
-type Sql = (text: string) => ReturnType<typeof runSql>
-
-/** A control database elsewhere, users on a second host, and its standby as a replica behind a proxy. */
-async function startWithReplica(
-  t: TestContext,
-  config: Partial<Config> = {},
-  processes = 1,
-  given?: StandbyPair,
-) {
-  const pair = given ?? (await standbyPair())
-  const installation = await newInstallation(t)
-  const proxy = await startProxy(t, pair.standbyUrl)
-  await copyTemplate(pair.primaryUrl, pair.namespace, installation.config.namespace)
-  const services: Service[] = []
-  for (let count = 0; count < processes; count += 1) services.push(await installation.start({ config }))
-  const [service] = services as [Service]
-  const known = service.services.installation
-  await addHost(known, 'second', pair.primaryUrl)
-  await addReplica(known, { name: 'east', host: 'second', url: proxy.url })
-  await userOf(service, 'elsewhere')
-  const user = await userOf(service, 'reader')
-  await eventually(async () => assert.notEqual((await user.sql('select 1', toReplica)).age, null))
-  const standby: Sql = (text) => runSql({ connectionString: pair.standbyUrl }, text)
-  return { service, services, proxy, pair, user, standby }
-}
-
-/** New users are placed on the emptiest host: the first one beside the control database. */
-async function userOf(service: Service, username: string) {
-  const operator = admin(service)
-  const { api_key: token } = await operator.users.create({ username })
-  operator.close()
-  const caller = callerOf(service, username, token)
-  const keys = caller.key
-  return {
-    ...caller,
-    service,
-    username,
-    createKey: async (name: string, grants: unknown) =>
-      (await keys('v4/keys', 'POST', { name, grants })).token as string,
-    changeKey: (name: string, json: unknown) => keys(`v4/keys/${name}`, 'PATCH', json),
-    deleteKey: (name: string) => keys(`v3/api_keys/${name}`, 'DELETE'),
-  }
-}
-
-type SqlAnswer = Readonly<{
-  status: number
-  age: string | null
-  text: string
-  rows?: readonly Record<string, unknown>[]
-}>
-
-function callerOf({ url }: Service, username: string, token: string) {
-  const { authorization } = basic(username, token)
-  const send = async (path: string, headers: Record<string, string> = {}): Promise<SqlAnswer> => {
-    const response = await fetch(`${url}/user/${username}/api/v2/sql${path}`, {
-      headers: { authorization, ...headers },
-    })
-    const text = await response.text()
-    const isJson = response.headers.get('content-type')?.startsWith('application/json')
-    return {
-      status: response.status,
-      age: response.headers.get('x-data-age-ms'),
-      text,
-      ...(isJson && { rows: JSON.parse(text).rows }),
-    }
-  }
-  const sql = (text: string, headers?: Record<string, string>) =>
-    send(`?q=${encodeURIComponent(text)}`, headers)
-  const key = async (path: string, method: string, json?: unknown) => {
-    const response = await fetch(`${url}/user/${username}/api/${path}`, {
-      method,
-      headers: { authorization, ...(json !== undefined && { 'content-type': 'application/json' }) },
-      ...(json !== undefined && { body: JSON.stringify(json) }),
-    })
-    const text = await response.text()
-    assert.ok(response.ok, text)
-    return text === '' ? {} : JSON.parse(text)
-  }
-  return { send, sql, key }
-}
-
-/** The standby replays nothing meanwhile. */
-async function paused(t: TestContext, standby: Sql, work: () => Promise<void>): Promise<void> {
-  const resume = () => standby('select pg_wal_replay_resume()')
-  t.after(resume)
-  await standby('select pg_wal_replay_pause()')
-  await eventually(async () => {
-    const { rows } = await standby('select pg_get_wal_replay_pause_state() as state')
-    assert.equal(rows[0].state, 'paused')
-  })
-  await work()
-  await resume()
-}
-
-async function setOn(t: TestContext, server: Sql, name: string, value: string): Promise<void> {
-  const set = async (text: string) => {
-    await server(text)
-    await server('select pg_reload_conf()')
-  }
-  t.after(() => set(`alter system reset ${name}`))
-  await set(`alter system set ${name} = '${value}'`)
-  await eventually(async () => assert.equal((await server(`show ${name}`)).rows[0][name], value))
-}
 
 const conflictsOf = async (standby: Sql) =>
   Number((await standby('select sum(conflicts) as n from pg_stat_database')).rows[0].n)
