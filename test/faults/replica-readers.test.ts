@@ -40,3 +40,30 @@ test('the reads of a key with read_from replica go there, unless the request say
     /read_from must be primary or replica/,
   )
 })
+
+test('a tile of a table that asks for a replica comes from there, and never a wrong one from memory', async (t) => {
+  const { user, standby } = await startWithReplica(t)
+  await user.sql(`create table places (the_geom geometry(point, 4326)); select cdb_cartodbfytable('places')`)
+  await user.sql(`insert into places (the_geom) values (cdb_latlng(10, 10))`)
+  const tile = (headers?: Record<string, string>) => user.get('/api/v1/tiles/places/0/0/0.mvt', headers)
+  await eventually(async () => {
+    const { status, age, text } = await tile(toReplica)
+    assert.deepEqual([status, age !== null], [200, true], text)
+  })
+  const before = await tile()
+  assert.deepEqual([before.status, before.age], [200, null])
+  await paused(t, standby, async () => {
+    await user.sql(`insert into places (the_geom) values (cdb_latlng(-40, 80))`)
+    const old = await tile(toReplica)
+    assert.deepEqual([old.text, old.age !== null], [before.text, true])
+    const now = await tile()
+    assert.notEqual(now.text, before.text)
+    assert.equal((await tile(toReplica)).text, before.text)
+    assert.equal((await tile()).text, now.text)
+  })
+  const { text } = await tile()
+  await eventually(async () => {
+    const caught = await tile(toReplica)
+    assert.deepEqual([caught.text, caught.age !== null], [text, true])
+  })
+})
