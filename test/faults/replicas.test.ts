@@ -108,9 +108,10 @@ test('a revoked grant is obeyed at once by every process, though no replica has 
 })
 
 test('a deleted key is refused at once, and what it reads from a replica is ended', async (t) => {
-  const { user, standby } = await startWithReplica(t)
+  const { user, standby, services } = await startWithReplica(t, {}, 2)
   const token = await user.createKey('short', grantsOf())
-  const reader = callerOf(user.service, user.username, token)
+  // Another process than the one that deletes the key.
+  const reader = callerOf(services[1]!, user.username, token)
   await eventually(async () => assert.notEqual((await reader.sql('select 1', toReplica)).age, null))
   await paused(t, standby, async () => {
     const sleeping = reader.sql('select pg_sleep(60)', toReplica)
