@@ -98,7 +98,7 @@ export async function standingOf(control: Queryable, caller: Holder): Promise<St
   const { rows } = await control.query(
     `select ${stillKnown(1)} as is_known, u.suspended_reason as suspended_for,
        coalesce(u.is_moving, false) as is_moving,
-       k.id, k.name, k.type, k.role_name, k.apis, k.has_table_metadata, k.token_hash, ${msLeft} as ms_left
+       k.id, k.name, k.type, k.role_name, k.apis, k.has_table_metadata, k.read_from, k.token_hash, ${msLeft} as ms_left
      from (values (true)) as always left join cartage.api_keys k on k.id = $1
        left join cartage.users u on u.id = $4`,
     [...proofOf(caller), caller.account.userId],
@@ -163,6 +163,7 @@ export function readCallerKey(row: QueryResultRow, askedAt: number): CallerKey {
     role: row.role_name,
     apis: type === 'regular' ? row.apis : apis,
     hasTableMetadata: type === 'master' || row.has_table_metadata,
+    readFrom: row.read_from,
     tokenHash: row.token_hash,
     validUntil: row.ms_left === null ? Number.POSITIVE_INFINITY : askedAt + row.ms_left,
   }

@@ -1,6 +1,6 @@
 import type { OrgRole, SetLimits } from '../contract/admin-names.ts'
 import type { Api } from '../contract/grants.ts'
-import type { KeyType } from '../contract/key-names.ts'
+import type { KeyType, ReadFrom } from '../contract/key-names.ts'
 import type { SessionTarget } from '../postgres/session-target.ts'
 import { remembered } from '../remembered.ts'
 
@@ -43,6 +43,8 @@ export type CallerKey = Readonly<{
   role: string
   apis: readonly Api[]
   hasTableMetadata: boolean
+  /** Where its reads go, unless the request says otherwise. */
+  readFrom: ReadFrom
   /** Hash of the token in the request. */
   tokenHash: Buffer
   /** When it expires, by the monotonic clock of this process; infinite if never. Then the database is asked again. */

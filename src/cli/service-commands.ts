@@ -191,6 +191,24 @@ export const serviceCommands = {
       'new-users': { type: 'boolean', help: 'the opposite' },
     },
   },
+  'host replica add': {
+    summary: 'let a standby of a host answer reads',
+    arguments: nameArgument,
+    options: {
+      of: { type: 'string', value: 'HOST', help: 'the host that it follows; local by default' },
+      url: { type: 'string', value: 'URL', help: 'its address, without a password' },
+      'url-file': { type: 'string', value: 'FILE', kind: 'file', help: 'file with the URL; - is stdin' },
+    },
+    details: [
+      'Requests and keys that ask for it are answered there. Give a URL with a password in CARTAGE_HOST_URL or in',
+      'a file: other users of the machine can see arguments.',
+    ],
+  },
+  'host replica list': {
+    summary: 'list the replicas',
+    options: { of: { type: 'string', value: 'HOST', help: 'of this host only' } },
+  },
+  'host replica remove': { summary: 'send no more reads to a replica', arguments: nameArgument },
   'move list': { summary: 'list the moves of users, the newest first' },
   'host remove': { summary: 'remove a host that has no users', arguments: nameArgument },
   repair: {

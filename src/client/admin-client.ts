@@ -11,6 +11,7 @@ import type {
   NewUser,
   OrganizationDocument,
   PlanDocument,
+  ReplicaDocument,
   StoppedActivity,
   UsageDocument,
   UsageFilter,
@@ -119,7 +120,22 @@ const hostsOf = (connection: Connection) => ({
     (await sendForJson<{ readonly hosts: readonly HostDocument[] }>(connection, 'listHosts')).hosts,
   change: (host: string, json: Readonly<{ accepts_users: boolean }>) =>
     sendForJson<HostDocument>(connection, 'changeHost', { parameters: { host }, json }),
+  /** Standbys of a host that may answer reads. */
+  replicas: (host: string) => replicasOf(connection, host),
 })
+
+function replicasOf(connection: Connection, host: string) {
+  const parameters = { host }
+  return {
+    list: async () => (await sendForJson<ReplicaList>(connection, 'listReplicas', { parameters })).replicas,
+    add: (json: Readonly<{ name: string; url: string }>) =>
+      sendForJson<ReplicaDocument>(connection, 'addReplica', { parameters, json }),
+    remove: (replica: string) =>
+      sendForJson<Deleted<'name'>>(connection, 'removeReplica', { parameters: { host, replica } }),
+  }
+}
+
+type ReplicaList = Readonly<{ replicas: readonly ReplicaDocument[] }>
 
 const movesOf = (connection: Connection) => ({
   /** The newest first. */

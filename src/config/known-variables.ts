@@ -155,6 +155,14 @@ export const variables = {
     0,
   ),
 
+  replicaMaxLagMs: whole(
+    'CARTAGE_REPLICA_MAX_LAG_MS',
+    10_000,
+    'a replica whose data may be older than this answers nothing: the primary does',
+    0,
+    3_600_000,
+  ),
+
   autovacuumTableMs: milliseconds(
     'CARTAGE_AUTOVACUUM_TABLE_MS',
     30_000,

@@ -27,6 +27,8 @@ export const auditActions = [
   'host.added',
   'host.changed',
   'host.removed',
+  'replica.added',
+  'replica.removed',
   'secret.rotated',
   'authentication.refused',
   'session.ended',

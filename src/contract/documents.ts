@@ -12,7 +12,7 @@ import type { SqlFormat } from './formats.ts'
 import type { Api, DataService, SchemaPermission, TablePermission } from './grants.ts'
 import type { CheckStatus, HostVerdict, ReadinessStatus, ReplicationRole } from './health-names.ts'
 import type { JobStatus, StepStatus } from './job-status.ts'
-import type { KeyType } from './key-names.ts'
+import type { KeyType, ReadFrom } from './key-names.ts'
 import type { DatasetMode, DatasetPrivacy, Privacy } from './table-names.ts'
 import type { UsageKind, UsagePeriod } from './usage-names.ts'
 import type { Notify } from './webhooks.ts'
@@ -35,6 +35,8 @@ export type FullKeyDocument = KeyDocument &
     description: string
     /** Null: never. */
     expires_at: string | null
+    /** Where its reads go, unless a request says otherwise. */
+    read_from: ReadFrom
     /** Null: not used yet. Known to within five minutes. */
     last_used_at: string | null
     /** Until then an invitation gives its receiver the key. Null: there is none. */
@@ -48,11 +50,13 @@ export type NewKey = Readonly<{
   grants: readonly Grant[]
   description?: string
   expires_at?: string | null
+  read_from?: ReadFrom
 }>
 export type KeyChanges = Readonly<{
   grants?: readonly Grant[]
   description?: string
   expires_at?: string | null
+  read_from?: ReadFrom
 }>
 /** As the operator sees it: without the token. */
 export type UserKeyDocument = Omit<FullKeyDocument, 'token'>
@@ -691,6 +695,13 @@ export type HostDocument = Readonly<{
   address: string
   /** False: no user is made there, and none moves there. */
   accepts_users: boolean
+}>
+/** A standby of a host that may answer reads. */
+export type ReplicaDocument = Readonly<{
+  name: string
+  host: string
+  /** Without role and password. */
+  address: string
 }>
 /** A user on its way to another host, or arrived. Times are null until then. */
 export type MoveDocument = Readonly<{

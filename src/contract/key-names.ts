@@ -11,3 +11,7 @@ export const defaultToken = 'default_public'
 /** What a list of keys can be ordered by. */
 export const keyOrders = ['name', 'type', 'token', 'created_at', 'updated_at', 'grants'] as const
 export type KeyOrder = (typeof keyOrders)[number]
+
+/** Which servers answer a read: the primary, or a replica if it may. */
+export const readFroms = ['primary', 'replica'] as const
+export type ReadFrom = (typeof readFroms)[number]

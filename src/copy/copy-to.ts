@@ -4,6 +4,7 @@ import { errors } from '../errors.ts'
 import type { AbortLike } from '../postgres/pools/interruption.ts'
 import type { CopyStatement } from '../sql/copy-statement.ts'
 import type { ClientWait } from '../statements/client-wait.ts'
+import type { ReplicaReader } from '../statements/replica-reader.ts'
 import { runAs } from '../statements/run-as.ts'
 import type { StatementRun } from '../statements/statement-run.ts'
 import { type Copies, copyOptions } from './copies.ts'
@@ -16,6 +17,8 @@ export type Download = Readonly<{
   wait: ClientWait
   /** Fires when the client leaves. */
   gone: AbortLike
+  /** If the client wants to read from a replica. */
+  reader?: ReplicaReader | undefined
 }>
 
 /**
@@ -28,10 +31,19 @@ export async function copyTo(
   statement: CopyStatement,
   download: Download,
 ): Promise<number> {
-  const options = copyOptions(copies, principal, statement, download.gone)
+  let isAnswered = false
+  const open = () => {
+    isAnswered = true
+    return download.open()
+  }
+  const options = {
+    ...copyOptions(copies, principal, statement, download.gone),
+    reader: download.reader,
+    isAnswered: () => isAnswered,
+  }
   return runAs(copies.databases, principal, options, async (run) => {
     const copy = new CopyRun(run)
-    const sender = new Sender(copy, download)
+    const sender = new Sender(copy, { ...download, open })
     const rows = await copy.copy(statement, sender)
     sender.open()
     return rows

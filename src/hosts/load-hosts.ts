@@ -1,7 +1,9 @@
-import { type Hosts, hostFromUrl } from '../postgres/hosts.ts'
+import { type Hosts, hostFromUrl, placeOf } from '../postgres/hosts.ts'
 import type { Queryable } from '../postgres/transaction.ts'
+import type { Secrets } from '../secrets.ts'
 import { readSealedHosts } from './host-store.ts'
 import type { Installation } from './installation.ts'
+import { readFences, readSealedReplicas } from './replicas/replica-store.ts'
 import { checkSecret } from './secret/check-secret.ts'
 
 /**
@@ -20,6 +22,19 @@ export async function loadHosts(
   loaded.set(databases.hosts, ids)
   for (const { id, name, sealedUrl } of known)
     databases.hosts.register(hostFromUrl(id, name, secrets.open(sealedUrl)))
+  await loadReplicas(databases.hosts, secrets, control)
+}
+
+async function loadReplicas(hosts: Hosts, secrets: Secrets, control: Queryable): Promise<void> {
+  const replicas = await readSealedReplicas(control)
+  const fences = replicas.length === 0 ? [] : await readFences(control)
+  hosts.setReplicas(
+    replicas.map(({ id, hostId, name, sealedUrl }) => ({
+      ...hostFromUrl(id, name, secrets.open(sealedUrl)),
+      replicaOf: hostId,
+    })),
+    new Map(fences.map((fence) => [placeOf(fence), BigInt(fence.position)])),
+  )
 }
 
 const loaded = new WeakMap<Hosts, ReadonlySet<number>>()

@@ -2,6 +2,7 @@ import type { ClientBase } from 'pg'
 import type { Account } from '../auth/account.ts'
 import { announceChange, awaitCaches } from '../auth/change-feed.ts'
 import type { AuditAction } from '../contract/admin-names.ts'
+import { fenceReplicas } from '../hosts/replicas/fence-replicas.ts'
 import { whileAskingHost } from '../postgres/control/while-asking-host.ts'
 import { inTransaction } from '../postgres/transaction.ts'
 import { auditedGrants, lockForCaller, recordKeyAudit } from './caller.ts'
@@ -21,10 +22,13 @@ export async function changeKey(
   change: (tx: ClientBase, key: Key) => Promise<WantedGrants | undefined>,
 ): Promise<Key> {
   const { control } = context.databases
+  let hasNewRights = false
   const changeRecord = async (tx: ClientBase) => {
     await lockForCaller(tx, context, account)
     const found = await findKey(context, account, name, tx)
-    const grants = (await change(tx, found)) ?? { ...found.scope, ...found }
+    const changed = await change(tx, found)
+    hasNewRights = changed !== undefined
+    const grants = changed ?? { ...found.scope, ...found }
     // The other two have all rights, and those of the public role.
     const noted = found.type === 'regular' ? auditedGrants(grants) : {}
     await recordKeyAudit(tx, context, action, account.username, name, noted)
@@ -32,6 +36,7 @@ export async function changeKey(
     return found
   }
   const key = await whileAskingHost(control, account.hostId, () => inTransaction(control, changeRecord))
+  if (hasNewRights) await fenceReplicas(context.databases, account)
   await awaitCaches(control, context.log)
   return key
 }

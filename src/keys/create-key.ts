@@ -2,6 +2,7 @@ import type { ClientBase } from 'pg'
 import type { Account } from '../auth/account.ts'
 import { announceChange, awaitCaches } from '../auth/change-feed.ts'
 import { newToken } from '../auth/token.ts'
+import type { ReadFrom } from '../contract/key-names.ts'
 import { AppError, errors } from '../errors.ts'
 import { whileAskingHost } from '../postgres/control/while-asking-host.ts'
 import { keyRoleName } from '../postgres/tenant-names.ts'
@@ -19,6 +20,7 @@ export type NewKey = Readonly<{
   grants: WantedGrants
   description?: string | undefined
   expiresAt?: string | null | undefined
+  readFrom?: ReadFrom | undefined
   /** Maximum number of keys of a user without its own limit; 0 is unlimited. */
   defaultQuota: number
 }>
@@ -29,13 +31,13 @@ export type NewKey = Readonly<{
  */
 export async function createKey(context: KeysContext, account: Account, request: NewKey): Promise<Key> {
   const { control } = context.databases
-  const { name, grants, description, expiresAt } = request
+  const { name, grants, description, expiresAt, readFrom } = request
   let record: KeyRecord | undefined
   try {
     const create = async (tx: ClientBase) => {
       const id = await reserveKeyId(tx, context, account, request)
       const role = keyRoleName(account.masterRole, id)
-      const key = { id, role, token: newToken(), name, scope: grants, description, expiresAt }
+      const key = { id, role, token: newToken(), name, scope: grants, description, expiresAt, readFrom }
       record = await insertKey(tx, context.secrets, account, key)
       if (!record) throw errors.keyInvalid([notAhead])
       refuseFaults(await createKeyRole(context, account, role, grants))

@@ -1,7 +1,7 @@
 import type { Account } from '../auth/account.ts'
 import { type Databases, tenantPools } from '../postgres/databases.ts'
 import { endBackendsUntilGone } from '../postgres/end-backend.ts'
-import { endRequestsBut } from '../postgres/end-requests.ts'
+import { endOnReplicas, endRequestsBut } from '../postgres/end-requests.ts'
 import { adminTarget } from '../postgres/session-target.ts'
 import { findFlights } from './key-store.ts'
 
@@ -9,9 +9,10 @@ import { findFlights } from './key-store.ts'
 export async function endSessions(databases: Databases, hostId: number, role: string): Promise<void> {
   for (const pools of tenantPools(databases)) pools.closeRole(hostId, role)
   const { admin, hosts } = databases
-  await admin.use(adminTarget(hosts, hostId), (session) =>
-    endBackendsUntilGone(session, 'usename = $1', [role]),
-  )
+  await Promise.all([
+    admin.use(adminTarget(hosts, hostId), (session) => endBackendsUntilGone(session, 'usename = $1', [role])),
+    endOnReplicas(databases, hostId, [role]),
+  ])
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { ClientBase } from 'pg'
 import type { Account } from '../auth/account.ts'
 import { readAccount, selectAccounts } from '../auth/account-store.ts'
-import type { KeyType } from '../contract/key-names.ts'
+import type { KeyType, ReadFrom } from '../contract/key-names.ts'
 import type { Queryable } from '../postgres/transaction.ts'
 import type { Secrets } from '../secrets.ts'
 import { defaultScope, masterScope, type Scope } from './grants.ts'
@@ -58,9 +58,9 @@ export async function insertKey(
 ): Promise<KeyRecord | undefined> {
   const { rows } = await tx.query<{ key: SealedKey }>(
     `insert into cartage.api_keys (id, user_id, name, type, role_name, token_hash, token_encrypted,
-       apis, services, has_table_metadata, description, expires_at)
+       apis, services, has_table_metadata, description, expires_at, read_from)
      overriding system value
-     select $1, $2, $3, 'regular', $4, $5, $6, $7, $8, $9, $10, $11
+     select $1, $2, $3, 'regular', $4, $5, $6, $7, $8, $9, $10, $11, $12
      where $11::timestamptz is null or $11 > clock_timestamp()
      returning to_json(api_keys) as key`,
     [
@@ -75,6 +75,7 @@ export async function insertKey(
       key.scope.hasTableMetadata,
       key.description ?? '',
       key.expiresAt ?? null,
+      key.readFrom ?? 'primary',
     ],
   )
   return rows[0] && openKey(secrets, rows[0].key)
@@ -85,20 +86,22 @@ export type KeyColumns = Readonly<{
   description?: string | undefined
   /** Null: never. */
   expiresAt?: string | null | undefined
+  readFrom?: ReadFrom | undefined
 }>
 
 /** Changes only what is given. False: `expiresAt` is not in the future. */
 export async function updateKeyRow(
   tx: ClientBase,
   id: number,
-  { description, expiresAt, scope }: KeyColumns & Readonly<{ scope?: Scope | undefined }>,
+  { description, expiresAt, readFrom, scope }: KeyColumns & Readonly<{ scope?: Scope | undefined }>,
 ): Promise<boolean> {
   const { rowCount } = await tx.query(
     `update cartage.api_keys set
        description = coalesce($2, description),
        expires_at = case when $3 then $4 else expires_at end,
        apis = coalesce($5, apis), services = coalesce($6, services),
-       has_table_metadata = coalesce($7, has_table_metadata), updated_at = now()
+       has_table_metadata = coalesce($7, has_table_metadata),
+       read_from = coalesce($8, read_from), updated_at = now()
      where id = $1 and ($4::timestamptz is null or $4 > clock_timestamp())`,
     [
       id,
@@ -108,6 +111,7 @@ export async function updateKeyRow(
       scope?.apis ?? null,
       scope?.services ?? null,
       scope?.hasTableMetadata ?? null,
+      readFrom ?? null,
     ],
   )
   return rowCount === 1
@@ -200,6 +204,7 @@ export type SealedKey = Readonly<{
   created_at: string
   updated_at: string
   expires_at: string | null
+  read_from: ReadFrom
   /** A new key has none. */
   last_used_at?: string | null
   invited_until?: string | null
@@ -217,6 +222,7 @@ export function openKey(secrets: Secrets, row: SealedKey): KeyRecord {
     createdAt: row.created_at,
     updatedAt: row.updated_at,
     expiresAt: row.expires_at,
+    readFrom: row.read_from,
     lastUsedAt: row.last_used_at ?? null,
     invitedUntil: row.invited_until ?? null,
   }

@@ -1,6 +1,6 @@
 import type { Principal } from '../auth/account.ts'
 import type { SortOrder } from '../contract/formats.ts'
-import type { KeyOrder, KeyType } from '../contract/key-names.ts'
+import type { KeyOrder, KeyType, ReadFrom } from '../contract/key-names.ts'
 import type { Installation } from '../hosts/installation.ts'
 import type { EffectiveGrants, Scope } from './grants.ts'
 
@@ -29,6 +29,8 @@ export type KeyRecord = Readonly<{
   updatedAt: string
   /** Null: never. */
   expiresAt: string | null
+  /** Where its reads go, unless a request says otherwise. */
+  readFrom: ReadFrom
   /** Known to within some minutes. */
   lastUsedAt: string | null
   /** Until when an invitation gives its receiver this key. Null: there is none. */

@@ -11,8 +11,7 @@ import { findKey } from './reading/find-key.ts'
 import { replaceGrants } from './replace-grants.ts'
 import { settleTemporaryTables } from './temporary-tables.ts'
 
-export type KeyChanges = Pick<KeyColumns, 'description' | 'expiresAt'> &
-  Readonly<{ grants?: WantedGrants | undefined }>
+export type KeyChanges = KeyColumns & Readonly<{ grants?: WantedGrants | undefined }>
 
 /**
  * Changes a key in place: its token stays. The rights of its role are committed first; if the record then cannot be

@@ -11,6 +11,8 @@ import { LingeringBackends } from './pools/lingering-backends.ts'
 import { LoginRepair } from './pools/login-repair.ts'
 import { PausedRoles } from './pools/paused-roles.ts'
 import { RolePools } from './pools/role-pools.ts'
+import { askServer } from './replicas/ask-server.ts'
+import { Replicas } from './replicas/replicas.ts'
 import { adminTarget, type SessionTarget } from './session-target.ts'
 import { serverKeepAlive } from './wire/drop-when-silent.ts'
 import { RecyclingSocket } from './wire/recycling-socket.ts'
@@ -34,6 +36,8 @@ export type Databases = Readonly<{
   tile: RolePools
   /** Roles paused in the five pools above. */
   paused: PausedRoles
+  /** Which replicas of the hosts may answer now. */
+  replicas: Replicas
   close: () => Promise<void>
 }>
 
@@ -44,11 +48,13 @@ export function openDatabases(config: Config, adminUrl: string, secrets: Secrets
   const admin = openAdmin(config, hosts, log)
   const paused = new PausedRoles()
   const pools = openTenantPools(config, hosts, admin, secrets, paused, log)
+  const replicas = new Replicas(hosts, askServer(admin, hosts), config.replicaMaxLagMs, log)
   const close = async () => {
+    replicas.stop()
     await Promise.all([...Object.values(pools), admin].map((each) => each.close()))
     await control.end()
   }
-  return { namespace: config.namespace, control, hosts, admin, ...pools, paused, close }
+  return { namespace: config.namespace, control, hosts, admin, ...pools, paused, replicas, close }
 }
 
 function openAdmin(config: Config, hosts: Hosts, log: Log): RolePools {

@@ -1,3 +1,4 @@
+import { answerWithin } from './answer-within.ts'
 import type { Databases } from './databases.ts'
 import { endBackendsUntilGone } from './end-backend.ts'
 import { adminTarget } from './session-target.ts'
@@ -20,10 +21,33 @@ export async function endRequestsBut(
     select * from rows from (pg_catalog.unnest($3::integer[]), pg_catalog.unnest($4::timestamptz[])) flight (pid, start)
   )`
   const values = [roles, now, spared.map(({ pid }) => pid), spared.map(({ start }) => start)]
-  await admin.use(adminTarget(hosts, hostId), (administrator) =>
-    endBackendsUntilGone(administrator, condition, values),
-  )
+  await Promise.all([
+    admin.use(adminTarget(hosts, hostId), (administrator) =>
+      endBackendsUntilGone(administrator, condition, values),
+    ),
+    endOnReplicas(databases, hostId, roles),
+  ])
 }
+
+/**
+ * Ends what these roles do on the replicas of a host, where no job runs. A replica that does not answer in time delays nobody: it gets
+ * no new requests either, and what runs there cannot write.
+ */
+export async function endOnReplicas(
+  { admin, hosts, replicas }: Databases,
+  hostId: number,
+  roles: readonly string[],
+): Promise<void> {
+  const ends = hosts.replicas(hostId).map(async ({ id }) => {
+    const end = admin.use(adminTarget(hosts, id), (administrator) =>
+      endBackendsUntilGone(administrator, 'usename = any ($1)', [roles]),
+    )
+    await answerWithin(replicaMs, end).catch(() => replicas.missed(id))
+  })
+  await Promise.all(ends)
+}
+
+const replicaMs = 3_000
 
 /** The start time as text: a JavaScript Date has no microseconds. */
 export type SparedBackend = Readonly<{ pid: number; start: string }>

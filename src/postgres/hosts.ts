@@ -14,6 +14,8 @@ export type Host = Readonly<{
   adminRole: string
   adminPassword: string
   adminDatabase: string
+  /** The host whose standby this is, if it is a replica: only reads go there. */
+  replicaOf?: number
 }>
 
 /** The address may name several servers of one cluster, as libpq has it: `postgresql://user@a:5432,b:5432/database`. */
@@ -64,6 +66,8 @@ export const addressOf = ({ addresses }: Host) =>
 /** The clusters known to this process. Host 1 has the control database. */
 export class Hosts {
   readonly #hosts = new Map<number, Host>()
+  readonly #replicas = new Map<number, Host>()
+  #fences: ReadonlyMap<string, bigint> = new Map()
   readonly #listeners: ((id: number) => void)[] = []
 
   /** Registering an unchanged host, as on every account change, does nothing. */
@@ -78,27 +82,58 @@ export class Hosts {
     if (this.#hosts.delete(id)) this.#notifyMoved(id)
   }
 
+  /** All replicas, in place of those known before. `fences`: by `placeOf`, the position that one must have replayed. */
+  setReplicas(replicas: readonly Host[], fences: ReadonlyMap<string, bigint>): void {
+    this.#fences = fences
+    for (const { id } of this.#replicas.values())
+      if (!replicas.some((replica) => replica.id === id)) this.#forgetReplica(id)
+    for (const replica of replicas) {
+      const before = this.#replicas.get(replica.id)
+      if (isDeepStrictEqual(before, replica)) continue
+      this.#replicas.set(replica.id, replica)
+      if (before) this.#notifyMoved(replica.id)
+    }
+  }
+
+  #forgetReplica(id: number): void {
+    this.#replicas.delete(id)
+    this.#notifyMoved(id)
+  }
+
+  /** Those of one host, or of all. */
+  replicas(hostId?: number): readonly Host[] {
+    const all = [...this.#replicas.values()]
+    return hostId === undefined ? all : all.filter(({ replicaOf }) => replicaOf === hostId)
+  }
+
+  /** Where the last change of rights in a database is in the log of its host. */
+  fenceOf(hostId: number, database: string): bigint {
+    return this.#fences.get(placeOf({ hostId, database })) ?? 0n
+  }
+
   /** Calls `listener` when a host's address or administrator changes, or the host is removed. */
   onMoved(listener: (id: number) => void): void {
     this.#listeners.push(listener)
   }
 
+  /** A host, or a replica. */
   get(id: number): Host {
-    const host = this.#hosts.get(id)
+    const host = this.#hosts.get(id) ?? this.#replicas.get(id)
     // Another process may have registered it while this one missed the notification.
     if (!host) throw errors.databaseUnavailable(new Error(`host ${id} is not registered`))
     return host
   }
 
   has(id: number): boolean {
-    return this.#hosts.has(id)
+    return this.#hosts.has(id) || this.#replicas.has(id)
   }
 
   /** False once the host has been changed or removed. */
   isCurrent(host: Host): boolean {
-    return this.#hosts.get(host.id) === host
+    return (this.#hosts.get(host.id) ?? this.#replicas.get(host.id)) === host
   }
 
+  /** Without replicas. */
   all(): readonly Host[] {
     return [...this.#hosts.values()]
   }
@@ -107,5 +142,8 @@ export class Hosts {
     for (const listener of this.#listeners) listener(id)
   }
 }
+
+export const placeOf = ({ hostId, database }: Readonly<{ hostId: number; database: string }>) =>
+  `${hostId}/${database}`
 
 export const firstHostId = 1

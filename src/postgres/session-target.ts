@@ -13,7 +13,13 @@ export type SessionTarget = Readonly<{
   limits?: SetLimits
   /** The caller has no key. */
   isAnonymous?: boolean
+  /** The host of the account, if `hostId` is that of one of its replicas. */
+  replicaOf?: number
 }>
+
+/** The host whose data it is: of a session on a replica, the one that the replica follows. */
+export const homeOf = ({ hostId, replicaOf }: Pick<SessionTarget, 'hostId' | 'replicaOf'>) =>
+  replicaOf ?? hostId
 
 /** The administrator in one database; names resolve in pg_catalog only. */
 export function adminTarget(hosts: Hosts, hostId: number, database?: string): SessionTarget {

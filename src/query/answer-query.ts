@@ -3,6 +3,7 @@ import type { Config } from '../config/config.ts'
 import type { Log } from '../log/log.ts'
 import type { Databases } from '../postgres/databases.ts'
 import type { AbortLike } from '../postgres/pools/interruption.ts'
+import type { ReplicaReader } from '../statements/replica-reader.ts'
 import { runAs } from '../statements/run-as.ts'
 import { type LimitsOf, queryLimits } from '../statements/statement-limits.ts'
 import type { TimeLimits } from '../statements/time-limits.ts'
@@ -54,6 +55,8 @@ export type Client = Readonly<{
   open: () => AnswerTarget
   /** Told before `open` what the answer leaves out, if it has no place to say so itself. */
   warn?: ((sentence: string) => void) | undefined
+  /** If it wants to read from a replica. */
+  reader?: ReplicaReader | undefined
   /** How rows are written, if not by the format of the query. */
   format?: (() => RowFormat) | undefined
 }>
@@ -79,7 +82,7 @@ async function answerOnce(
   queries: Queries,
   principal: Principal,
   query: Query,
-  { gone, open, warn, format: ownFormat }: Client,
+  { gone, open, warn, reader, format: ownFormat }: Client,
   total: PageTotal | undefined,
 ): Promise<Answer> {
   const { databases, columnLists, typeNames, parameterTypes, pastTriggers, maxRowBytes } = queries
@@ -94,7 +97,20 @@ async function answerOnce(
     (query.format === 'arrow' || query.format === 'parquet'
       ? await arrowFormat(queries, principal, query, gone)
       : createFormat)
-  return runAs(databases, principal, { kind: 'query', text: query.sql, limits, gone }, (run) => {
+  let isAnswered = false
+  const openOnce = () => {
+    isAnswered = true
+    return open()
+  }
+  const options = {
+    kind: 'query',
+    text: query.sql,
+    limits,
+    gone,
+    reader,
+    isAnswered: () => isAnswered,
+  } as const
+  return runAs(databases, principal, options, (run) => {
     const bind = params && binding(params, (oids) => parameterTypes.syntaxes(run.session.target, oids))
     const format = makeFormat(query)
     return new QueryRun(run, {
@@ -102,7 +118,7 @@ async function answerOnce(
       encoded,
       bind,
       format,
-      open,
+      open: openOnce,
       warn,
       skippedFields,
       columnLists,

@@ -10,10 +10,10 @@ export async function countRows(
   queries: Queries,
   principal: Principal,
   query: Query & Readonly<{ total: Total }>,
-  gone: Client['gone'],
+  { gone, reader }: Pick<Client, 'gone' | 'reader'>,
 ): Promise<PageTotal> {
   const counting: Query = { ...query, format: 'json', skippedFields: new Set(), counting: query.total }
-  const answer = await answerQuery(queries, principal, counting, { gone, open: refuseLong })
+  const answer = await answerQuery(queries, principal, counting, { gone, reader, open: refuseLong })
   const [row] = (JSON.parse(Buffer.from(answer!, 'latin1').toString()) as { rows: CountRow[] }).rows
   const rows = query.total === 'exact' ? Number(row!.total) : row!['QUERY PLAN']![0]!.Plan['Plan Rows']
   return { rows, kind: query.total }

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import type { SessionTarget } from '../postgres/session-target.ts'
+import { homeOf, type SessionTarget } from '../postgres/session-target.ts'
 
 /** Cache for types that are not built in: an oid means another type in each database. */
 export class TypeCache<Value extends NonNullable<unknown>> {
@@ -14,4 +14,4 @@ export class TypeCache<Value extends NonNullable<unknown>> {
   }
 }
 
-const keyOf = ({ hostId, database }: SessionTarget, oid: number) => `${hostId}/${database}/${oid}`
+const keyOf = (target: SessionTarget, oid: number) => `${homeOf(target)}/${target.database}/${oid}`

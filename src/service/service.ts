@@ -127,6 +127,8 @@ async function startParts(
   const url = server ? await openHttp(server, services, parts, started) : ''
   signal.throwIfAborted()
   if (parts.worker) await openWorker(services, started)
+  // Stopped with the connections.
+  installation.databases.replicas.start()
   startGuard(services, started)
   startRepair(installation, hostsLeft, started)
   services.moves.start()

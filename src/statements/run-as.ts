@@ -6,6 +6,7 @@ import type { Slots } from '../postgres/pools/slots.ts'
 import type { Session } from '../postgres/session.ts'
 import type { SessionTarget } from '../postgres/session-target.ts'
 import { explainRevocation, lendSession } from './lend-session.ts'
+import { beginOnReplica, chooseReplica, isLost, isOfReplica, type ReplicaReader } from './replica-reader.ts'
 import { requireListed } from './require-listed.ts'
 import { type RunningStatement, runningStatements } from './running-statements.ts'
 import { StatementRun } from './statement-run.ts'
@@ -23,6 +24,10 @@ export type StatementOptions = Readonly<{
   slots?: SlotsToWaitFor
   /** Fires when the client leaves. */
   gone: AbortLike
+  /** Of a caller that wants to read from a replica. Then `work` may be called again, for the primary, as long as `isAnswered` is false. */
+  reader?: ReplicaReader | undefined
+  /** Something was sent to the client. */
+  isAnswered?: (() => boolean) | undefined
 }>
 
 export type SlotsToWaitFor = Readonly<{
@@ -46,7 +51,30 @@ export function runAs<T>(
   options: StatementOptions,
   work: (run: StatementRun) => Promise<T>,
 ): Promise<T> {
-  return explainRevocation(principal, runOnce(databases, principal, options, work))
+  const run = options.reader ? runOnReplica(options.reader) : runOnce
+  return explainRevocation(principal, run(databases, principal, options, work))
+}
+
+/** On a replica, and if that cannot answer, on the primary. */
+function runOnReplica(reader: ReplicaReader): typeof runOnce {
+  return async (databases, principal, options, work) => {
+    const { isAnswered = () => false } = options
+    const target = await chooseReplica(databases, principal, options.target)
+    if (!target) return runOnce(databases, principal, options, work)
+    let hasBegun = false
+    try {
+      return await runOnce(databases, principal, { ...options, target }, (run) => {
+        beginOnReplica(databases, target, reader)
+        hasBegun = true
+        return work(run)
+      })
+    } catch (error) {
+      if (isAnswered() || !isOfReplica(error)) throw error
+      if (isLost(error)) databases.replicas.missed(target.hostId)
+    }
+    if (hasBegun) reader.returns()
+    return runOnce(databases, principal, options, work)
+  }
 }
 
 async function runOnce<T>(

@@ -16,7 +16,7 @@ export async function describeLayers(
   request: LayersRequest,
   gone: AbortLike,
 ): Promise<Readonly<{ layers: readonly Layer[]; bounds: Bounds | null }>> {
-  const layers = await tiles.lookUp(principal, request, gone, true)
+  const layers = await tiles.lookUp(principal, request, { gone }, true)
   const boxes = await tiles.run(principal, gone, async (session) => {
     const found: (Bounds | null)[] = []
     for (const layer of layers) found.push(await boundsOf(session, { ...layer, from: tableOf(layer) }))

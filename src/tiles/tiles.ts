@@ -7,8 +7,10 @@ import type { Databases } from '../postgres/databases.ts'
 import type { AbortLike } from '../postgres/pools/interruption.ts'
 import { Slots } from '../postgres/pools/slots.ts'
 import type { Session } from '../postgres/session.ts'
+import type { ReplicaReader } from '../statements/replica-reader.ts'
 import { runAs, type SlotsToWaitFor, type StatementOptions } from '../statements/run-as.ts'
 import { type TimeLimit, wholeTimeout } from '../statements/time-limits.ts'
+import { type Aged, aged, told } from './aged-work.ts'
 import { type Encoding, Encodings } from './encodings.ts'
 import { findLayers } from './find-layers.ts'
 import { inLayer, tableLayer } from './in-layer.ts'
@@ -68,6 +70,7 @@ type RunOptions = Readonly<{
   onBegin?: () => void
   /** Of several runs together, as `performance.now()`. */
   deadline?: number | undefined
+  reader?: ReplicaReader | undefined
 }>
 
 /** What the client knows of the tile, and how it wants it. */
@@ -76,6 +79,8 @@ export type TileClient = Readonly<{
   hasTag: (tag: string) => boolean
   /** How to compress it; null: not at all. */
   encoding: Encoding | null
+  /** If it wants to read from a replica. */
+  reader?: ReplicaReader | undefined
 }>
 
 /** Vector tiles of tables, each made as the role of the key that asks. One for each process. */
@@ -84,8 +89,8 @@ export class Tiles {
   readonly #databases: Databases
   readonly #cache: TileCache
   readonly #slots = new Map<number, Slots>()
-  readonly #flights = new Flights<MadeTile>()
-  readonly #lookUps = new Flights<unknown>()
+  readonly #flights = new Flights<Aged<MadeTile>>()
+  readonly #lookUps = new Flights<Aged<unknown>>()
   /** As last found, by role and table. */
   readonly #layers = new LRUCache<string, Layer>({ max: 2_000 })
   readonly #encodings = new Encodings()
@@ -99,7 +104,7 @@ export class Tiles {
 
   /** Looks up the layers, then answers from the cache if they have not changed, else makes the tile. */
   async tile(principal: Principal, request: TileRequest, client: TileClient): Promise<Tile> {
-    const layers = await this.lookUp(principal, request, client.gone)
+    const layers = await this.lookUp(principal, request, client)
     const requests = requestsOf(layers, request)
     const source: TileSource = {
       key: keyOf(requests, request),
@@ -117,7 +122,7 @@ export class Tiles {
     const known = version === null ? undefined : await this.#known(key, version, client)
     if (known) return known
     if (isOutside(source.place)) return emptyTile(key)
-    const made = await this.#share({ principal, source }, client.gone)
+    const made = await this.#share({ principal, source }, client)
     return this.#finish(key, made, client)
   }
 
@@ -152,7 +157,7 @@ export class Tiles {
       const key = keyOfPart(part)
       const { version } = part.source
       const known = version === null ? undefined : this.#cache.get(`${key} `, version)
-      const tile = known ?? (await this.#share(part, gone, { bytes: left, deadline }))
+      const tile = known ?? (await this.#share(part, { gone }, { bytes: left, deadline }))
       if (!known) this.#keep(key, tile)
       left -= tile.bytes.length
       if (left < 0) throw errors.tileTooLarge(tileMaxBytes)
@@ -170,12 +175,12 @@ export class Tiles {
   async lookUp(
     principal: Principal,
     { table }: LayersRequest,
-    gone: AbortLike,
+    { gone, reader }: Pick<TileClient, 'gone' | 'reader'>,
     isWhole = false,
   ): Promise<readonly Layer[]> {
-    return this.look(principal, `${isWhole} ${table}`, gone, (session) =>
-      findLayers(principal.account.schema, table, (name) => this.#look(session, name, isWhole)),
-    )
+    const find = (session: Session) =>
+      findLayers(principal.account.schema, table, (name) => this.#look(session, name, isWhole))
+    return this.look(principal, `${isWhole} ${table}`, gone, find, reader)
   }
 
   /**
@@ -187,22 +192,25 @@ export class Tiles {
     question: string,
     gone: AbortLike,
     work: (session: Session) => Promise<T>,
+    reader?: ReplicaReader,
   ): Promise<T> {
-    const name = `${principal.account.userId} ${tokenOf(principal)} ${question}`
-    return this.#lookUps.join(name, null, gone, (allGone, onBegin) =>
-      this.#lookNow(principal, allGone, (session) => {
-        onBegin()
-        return work(session)
-      }),
-    ) as Promise<T>
+    const name = `${principal.account.userId} ${tokenOf(principal)} ${placeOf(reader)} ${question}`
+    const looked = this.#lookUps.join(name, null, gone, (allGone, onBegin) =>
+      aged(reader, (shared) =>
+        this.#lookNow(principal, { ...this.#options(allGone), reader: shared }, (session) => {
+          onBegin()
+          return work(session)
+        }),
+      ),
+    )
+    return told(reader, looked as Promise<Aged<T>>)
   }
 
   async #lookNow<T>(
     principal: Principal,
-    gone: AbortLike,
+    options: StatementOptions,
     work: (session: Session) => Promise<T>,
   ): Promise<T> {
-    const options = this.#options(gone)
     try {
       return await runAs(this.#databases, principal, options, (run) => run.watch(work))
     } catch (error) {
@@ -224,9 +232,9 @@ export class Tiles {
     principal: Principal,
     gone: AbortLike,
     work: (session: Session) => Promise<T>,
-    { onBegin = () => undefined, deadline }: RunOptions = {},
+    { onBegin = () => undefined, deadline, reader }: RunOptions = {},
   ): Promise<T> {
-    const options = { ...this.#options(gone), slots: this.#turn(principal, deadline) }
+    const options = { ...this.#options(gone), slots: this.#turn(principal, deadline), reader }
     return runAs(this.#databases, principal, options, (run) => {
       onBegin()
       if (deadline === undefined) return run.watch(work)
@@ -273,17 +281,25 @@ export class Tiles {
   }
 
   /** Makes a tile once for all who ask for it with the same key. `rest`: if it is one of several parts. */
-  #share(part: TilePart, gone: AbortLike, rest?: Rest): Promise<MadeTile> {
+  #share(
+    part: TilePart,
+    { gone, reader }: Pick<TileClient, 'gone' | 'reader'>,
+    rest?: Rest,
+  ): Promise<MadeTile> {
     const { principal, source } = part
     const bytes = rest?.bytes ?? this.#config.tileMaxBytes
     // A part may fail by a limit within which a whole tile does not.
-    const name = `${keyOfPart(part)} ${tokenOf(principal)} ${rest ? `part ${bytes}` : ''}`
-    return this.#flights.join(name, source.version, gone, (allGone, onBegin) =>
-      this.run(principal, allGone, (session) => source.make(session, bytes), {
-        onBegin,
-        deadline: rest?.deadline,
-      }),
+    const name = `${keyOfPart(part)} ${tokenOf(principal)} ${placeOf(reader)} ${rest ? `part ${bytes}` : ''}`
+    const made = this.#flights.join(name, source.version, gone, (allGone, onBegin) =>
+      aged(reader, (shared) =>
+        this.run(principal, allGone, (session) => source.make(session, bytes), {
+          onBegin,
+          deadline: rest?.deadline,
+          reader: shared,
+        }),
+      ),
     )
+    return told(reader, made)
   }
 
   /** Again if the definition of a layer has changed, or its rows were rewritten, between look-up and snapshot. */
@@ -370,6 +386,9 @@ export class Tiles {
     return errors.tilesBusy(Math.max(1, Math.ceil(this.#config.tileWaitMs / 1000)), most)
   }
 }
+
+/** Who may read from a replica does not share work with those who may not. */
+const placeOf = (reader: ReplicaReader | undefined) => (reader ? 'replica' : '')
 
 /** What has one key is nothing to another, even of the same role. Guests of a key are told less if it fails than its holders. */
 const tokenOf = ({ key, isGuest }: Principal) =>

@@ -101,6 +101,9 @@ const answers: Readonly<Record<string, string>> = {
   deleteOrganization: `Answer<AdminClient['organizations']['delete']>`,
   listHosts: `{ hosts: Answer<AdminClient['hosts']['list']> }`,
   changeHost: `Answer<AdminClient['hosts']['change']>`,
+  listReplicas: `{ replicas: Answer<ReturnType<AdminClient['hosts']['replicas']>['list']> }`,
+  addReplica: `Answer<ReturnType<AdminClient['hosts']['replicas']>['add']>`,
+  removeReplica: `Answer<ReturnType<AdminClient['hosts']['replicas']>['remove']>`,
   listMoves: `{ moves: Answer<AdminClient['moves']['list']> }`,
   readMove: `Answer<AdminClient['moves']['read']>`,
   runDoctor: `{ checks: Answer<AdminClient['doctor']> }`,
@@ -189,6 +192,7 @@ const bodies: Readonly<Record<string, string>> = {
   suspendUser: `{ reason: Argument<AdminClient['users']['suspend'], 1> }`,
   moveUser: `{ host: Argument<AdminClient['users']['move'], 1> }`,
   changeHost: `Argument<AdminClient['hosts']['change'], 1>`,
+  addReplica: `Argument<ReturnType<AdminClient['hosts']['replicas']>['add'], 0>`,
   regenerateMasterKey: `Argument<AdminClient['users']['regenerateKey'], 1>`,
   createOrganization: `Argument<AdminClient['organizations']['create'], 0>`,
 }

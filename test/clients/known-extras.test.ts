@@ -114,6 +114,12 @@ function bodiesAboutUser(username: string, headers: Record<string, string>): Rec
     changePlan: { parameters: { plan: `plan-${username}` }, body: { limits: {} }, headers },
     moveUser: { parameters, body: { host: 'local' }, headers, refusal: /is on the host 'local' already/ },
     changeHost: { parameters: { host: 'local' }, body: { accepts_users: true }, headers },
+    addReplica: {
+      parameters: { host: 'local' },
+      body: { name: 'east', url: 'nowhere' },
+      headers,
+      refusal: /must begin with postgres/,
+    },
     suspendUser: { parameters, body: { reason: 'unpaid' }, headers },
     regenerateMasterKey: { parameters, body: {}, headers },
   }

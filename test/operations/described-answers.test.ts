@@ -143,6 +143,9 @@ async function askForInstallation(ask: Ask, name: string, admin: Headers): Promi
   const parameters = { host: 'local' }
   await ask('changeHost', 200, { parameters, json: { accepts_users: true }, headers: admin })
   await ask('changeHost', 422, { parameters, json: {}, headers: admin })
+  await ask('listReplicas', 200, { parameters, headers: admin })
+  await ask('addReplica', 422, { parameters, json: { name: 'east' }, headers: admin })
+  await ask('removeReplica', 404, { parameters: { ...parameters, replica: 'east' }, headers: admin })
   await ask('listMoves', 200, { headers: admin })
   await ask('readMove', 404, { parameters: { move: '1' }, headers: admin })
   await ask('runDoctor', 200, { headers: admin })

@@ -12,20 +12,25 @@ import { asOperator } from './as-operator.ts'
 
 const add: Command['run'] = async ({ args, values }) => {
   const [name, given] = args as [string, string?]
-  const url = await hostUrl(given, textOf(values, 'url-file'))
+  const url = await hostUrl('host add', given, textOf(values, 'url-file'))
   const host = await asOperator((installation) => addHost(installation, name, url))
   return { document: { id: host.id, name: host.name }, lines: [`host ${host.name} is ready`] }
 }
 
 /** Other users of the machine can see arguments, so a password is refused there. */
-async function hostUrl(given: string | undefined, file: string | undefined): Promise<string> {
+export async function hostUrl(
+  command: 'host add' | 'host replica add',
+  given: string | undefined,
+  file: string | undefined,
+): Promise<string> {
   if (given === '-' || file !== undefined) return readSecretFile(file ?? '-', 'address')
   if (given !== undefined && /:[^/@]*@/.test(given.replace(/^\w+:\/\//, '')))
     throw new UsageError(
       'others on this machine can see a password on the command line: use CARTAGE_HOST_URL, --url-file FILE, or - for standard input',
     )
   const url = given ?? readConfig().hostUrl
-  if (!url) throw wrongCall(serviceCommand('host add'), 'give URL, --url-file FILE or CARTAGE_HOST_URL')
+  const wanted = command === 'host add' ? 'URL' : '--url URL'
+  if (!url) throw wrongCall(serviceCommand(command), `give ${wanted}, --url-file FILE or CARTAGE_HOST_URL`)
   return url
 }
 

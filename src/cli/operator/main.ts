@@ -17,6 +17,7 @@ import { maintenanceRuns } from './maintenance.ts'
 import { moveRuns } from './moves.ts'
 import { organizationRuns } from './organizations.ts'
 import { planRuns } from './plans.ts'
+import { replicaRuns } from './replicas.ts'
 import { restore } from './restore.ts'
 import { runSecretRotate } from './secret.ts'
 import { shareRuns } from './tables.ts'
@@ -38,6 +39,7 @@ const runs: Readonly<Record<ServiceCommandName, Command['run']>> = {
   ...organizationRuns,
   ...shareRuns,
   ...hostRuns,
+  ...replicaRuns,
   ...moveRuns,
   ...maintenanceRuns,
   ...activityRuns,

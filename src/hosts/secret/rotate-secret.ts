@@ -11,6 +11,7 @@ import type { Secrets } from '../../secrets.ts'
 import { markPasswordsOld, readSealedHosts, saveHost } from '../host-store.ts'
 import type { Installation } from '../installation.ts'
 import { isOutOfReach } from '../out-of-reach.ts'
+import { readSealedReplicas, resealReplica } from '../replicas/replica-store.ts'
 import { moveRolePasswords } from './role-passwords.ts'
 import {
   lockSecret,
@@ -89,6 +90,10 @@ async function moveHosts(tx: ClientBase, old: Secrets, fresh: Secrets): Promise<
   for (const host of sealed) {
     const url = opened(() => old.open(host.sealedUrl), `the address of host ${host.id}`)
     await saveHost(tx, { ...host, sealedUrl: fresh.seal(url) })
+  }
+  for (const { id, name, sealedUrl } of await readSealedReplicas(tx)) {
+    const url = opened(() => old.open(sealedUrl), `the address of the replica ${name}`)
+    await resealReplica(tx, id, fresh.seal(url))
   }
   return sealed.length
 }

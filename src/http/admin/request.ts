@@ -60,6 +60,9 @@ export function readHostChange(request: FastifyRequest): boolean {
   return validBody<Readonly<{ accepts_users: boolean }>>(request).accepts_users
 }
 
+export const readNewReplica = (request: FastifyRequest) =>
+  validBody<Readonly<{ name: string; url: string }>>(request)
+
 /** The body is optional: without one it is the master key alone. */
 export function readRegeneration(request: FastifyRequest): Readonly<{ areAll: boolean }> {
   if (request.body === undefined || request.body === null) return { areAll: false }

@@ -24,6 +24,7 @@ import { organizationDocument, userDocument } from './document.ts'
 import { installationRoutes } from './installation-routes.ts'
 import { moveRoutes } from './move-routes.ts'
 import { planRoutes } from './plan-routes.ts'
+import { replicaRoutes } from './replica-routes.ts'
 import { readChanges, readNewOrganization, readNewUser, readRegeneration, readSuspension } from './request.ts'
 import {
   changesSchema,
@@ -54,6 +55,7 @@ export async function adminRoutes(app: FastifyInstance, services: Services): Pro
   organizationRoutes(app, services)
   installationRoutes(app, services)
   moveRoutes(app, services)
+  replicaRoutes(app, services)
 }
 
 /** Only the operator's own token opens the admin API. */

@@ -10,6 +10,7 @@ import { sqlCaller } from '../middleware/authenticate.ts'
 import { clientGone } from '../middleware/client-gone.ts'
 import { clientWait } from '../middleware/download/client-wait.ts'
 import { refuseRepeated } from '../middleware/idempotency-key.ts'
+import { replicaReader } from '../middleware/read-from.ts'
 import type { Services } from '../services.ts'
 import { answerWhileUploading } from './answer-while-uploading.ts'
 import { copyDocument } from './document.ts'
@@ -72,10 +73,11 @@ async function upload(services: Services, request: FastifyRequest, reply: Fastif
 async function download(services: Services, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const principal = await sqlCaller(services, request)
   const { statement, headers } = readDownload(request)
+  const reader = replicaReader(reply, principal)
   await refuseRepeated(services, request, principal)
   const wait = clientWait(reply.raw, services.config.copyIdleMs)
   const file = new FileDownload(request, reply, headers)
-  const target = { open: () => file.open(), wait, gone: clientGone(reply) }
+  const target = { open: () => file.open(), wait, gone: clientGone(reply), reader }
   try {
     await measured(services.metrics, request, 'to', async () => {
       const rows = await copyTo(services.copies, principal, statement, target)

@@ -1,6 +1,7 @@
 import { onConflicts, onErrors } from '../../contract/formats.ts'
 import { defaultBadRows, maxBadRows } from '../../contract/limits.ts'
 import { maxFilenameLength } from '../middleware/parameters.ts'
+import { dataAgeHeader, readFromHeader } from '../middleware/read-from.ts'
 import { answered, apiKey, error, onceHeaders, repeated, text } from '../middleware/schemas.ts'
 
 /** Of SQL at the beginning of a body. The grammar takes 256 Ki characters of it, such as 1,600 columns with the longest names, thrice. */
@@ -121,10 +122,11 @@ const copyTo = {
   summary: 'Stream a table or a query out',
   description:
     'Compressed by Accept-Encoding. An error after the first byte breaks the stream, so that no part is taken for the whole. With `TE: trailers` the trailer X-Copy-Rows tells the number of rows.',
-  headers: onceHeaders,
+  headers: { ...onceHeaders, properties: { ...onceHeaders.properties, ...readFromHeader } },
   response: {
     200: {
       description: 'What the COPY statement writes.',
+      headers: dataAgeHeader,
       content: {
         'application/octet-stream': { schema: { type: 'string', format: 'binary' } },
         'text/csv': { schema: { type: 'string' } },

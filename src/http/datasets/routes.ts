@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Principal } from '../../auth/account.ts'
 import type { Identification } from '../../auth/identify.ts'
 import { errors } from '../../errors.ts'
+import { tellReplicas } from '../../hosts/replicas/fence-replicas.ts'
 import { tableNameOf } from '../../imports/files/names.ts'
 import type { AbortLike } from '../../postgres/pools/interruption.ts'
 import { changeTable, dropTable } from '../../tables/change-table.ts'
@@ -52,6 +53,7 @@ export async function datasetsRoutes(app: FastifyInstance, services: Services): 
       const wanted = readTableChange(request.body)
       const name = wanted.name === undefined || wanted.name === table ? table : tableNameOf(wanted.name)
       await changeTable(services, principal, table, { ...wanted, name }, clientGone(reply))
+      if (wanted.isPublic === false) await tellReplicas(services.databases, principal.account, services.log)
       return describeTable(services, principal, request, reply, name)
     },
   )

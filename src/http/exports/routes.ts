@@ -20,6 +20,7 @@ import { loadGrammar } from '../../sql/grammar.ts'
 import { accountUrlOf } from '../middleware/address.ts'
 import { sqlCaller } from '../middleware/authenticate.ts'
 import { clientGone } from '../middleware/client-gone.ts'
+import { replicaReader } from '../middleware/read-from.ts'
 import { sendQuery } from '../query/send-query.ts'
 import type { Services } from '../services.ts'
 import { readExport, readExportId, type WantedExport } from './request.ts'
@@ -131,7 +132,7 @@ async function open(services: Services, request: FastifyRequest, reply: FastifyR
   reply.header('cache-control', 'private, no-store').header('referrer-policy', 'no-referrer')
   try {
     const principal = directory.guest({ account, key: found.key }, epoch)
-    return await sendQuery(services, principal, queryOf(found), reply)
+    return await sendQuery(services, principal, queryOf(found), reply, replicaReader(reply, principal))
   } catch (error) {
     await returnDownload(databases.control, id)
     throw error

@@ -35,6 +35,7 @@ export function fullKeyDocument(key: Key, username: string): FullKeyDocument {
     created_at: isoTime(key.createdAt),
     updated_at: isoTime(key.updatedAt),
     expires_at: key.expiresAt && isoTime(key.expiresAt),
+    read_from: key.readFrom,
     last_used_at: key.lastUsedAt && isoTime(key.lastUsedAt),
     invited_until: key.invitedUntil && isoTime(key.invitedUntil),
   }

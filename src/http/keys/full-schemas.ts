@@ -1,4 +1,4 @@
-import { keyOrders, keyTypes } from '../../contract/key-names.ts'
+import { keyOrders, keyTypes, readFroms } from '../../contract/key-names.ts'
 import { maxKeyDescriptionLength, maxKeyNameLength } from '../../contract/limits.ts'
 import { answered, knownExtras, onceHeaders, paging } from '../middleware/schemas.ts'
 import { createSchema, credential, grants, keyDocument, onAccount, onKey } from './schemas.ts'
@@ -9,6 +9,12 @@ const time = { type: 'string', format: 'date-time' } as const
 const maybeTime = { type: ['string', 'null'], format: 'date-time' } as const
 const description = { type: 'string', maxLength: maxKeyDescriptionLength } as const
 const expires_at = { ...maybeTime, description: 'null: never. From then on the token is refused' } as const
+const read_from = {
+  type: 'string',
+  enum: readFroms,
+  description:
+    '`replica`: a replica may answer the reads of the key. A request says otherwise with X-Read-From',
+} as const
 
 const { token, ...shown } = keyDocument.properties
 
@@ -20,6 +26,7 @@ export const userKey = {
     created_at: time,
     updated_at: time,
     expires_at,
+    read_from,
     last_used_at: { ...maybeTime, description: 'Known to within five minutes. null: not used yet' },
     invited_until: {
       ...maybeTime,
@@ -63,6 +70,7 @@ export const createFullSchema = {
       grants,
       description,
       expires_at,
+      read_from,
       ...knownExtras,
     },
     examples: [
@@ -86,13 +94,13 @@ export const readFullSchema = {
 
 export const changeFullSchema = {
   ...onKey,
-  summary: 'Change grants, expiry or description of a key in place',
+  summary: 'Change grants, expiry, description or read_from of a key in place',
   description:
     'The token stays. `grants` replaces all grants of the key; what it made stays its own. In force in every process when it is answered.',
   body: {
     type: 'object',
     additionalProperties: false,
-    properties: { grants, description, expires_at, ...knownExtras },
+    properties: { grants, description, expires_at, read_from, ...knownExtras },
     examples: [{ expires_at: '2027-01-31T10:00:00Z', description: 'Of the dashboard in the hall' }],
   },
   response: { 200: { description: 'The key as it is now', ...fullKey } },

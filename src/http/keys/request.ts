@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
-import type { KeyType } from '../../contract/key-names.ts'
-import { defaultKeyName, keyOrders, keyTypes, masterKeyName } from '../../contract/key-names.ts'
+import type { KeyType, ReadFrom } from '../../contract/key-names.ts'
+import { defaultKeyName, keyOrders, keyTypes, masterKeyName, readFroms } from '../../contract/key-names.ts'
 import { maxKeyDescriptionLength, maxKeyNameLength } from '../../contract/limits.ts'
 import { errors } from '../../errors.ts'
 import { faultTexts, type NewKey } from '../../keys/create-key.ts'
@@ -31,18 +31,19 @@ export function readFullKey(body: unknown): Omit<NewKey, 'defaultQuota'> {
   const {
     description,
     expires_at,
+    read_from,
     last_used_at: _used,
     invited_until: _invited,
     ...wanted
   } = isObject(body) ? body : {}
-  return { ...readNewKey(wanted), ...readColumns({ description, expires_at }) }
+  return { ...readNewKey(wanted), ...readColumns({ description, expires_at, read_from }) }
 }
 
 export function readKeyChanges(body: unknown): KeyChanges {
   const changes = isObject(body) ? body : {}
   const unknown = Object.keys(changes).find((name) => !changeable.includes(name))
   if (unknown !== undefined)
-    throw errors.keyInvalid([`${unknown} cannot be changed; known: grants, description, expires_at`])
+    throw errors.keyInvalid([`${unknown} cannot be changed; known: ${given.join(', ')}`])
   const { grants } = changes
   if (given.every((name) => changes[name] === undefined)) throw errors.keyInvalid([nothingGiven])
   if (grants === undefined) return readColumns(changes)
@@ -51,18 +52,23 @@ export function readKeyChanges(body: unknown): KeyChanges {
   return { ...readColumns(changes), grants: readGrants(grants as readonly Section[]) }
 }
 
-const given = ['grants', 'description', 'expires_at']
+const given = ['grants', 'description', 'expires_at', 'read_from']
 const changeable = [...given, ...Object.keys(knownExtras)]
-const nothingGiven = 'Give at least one of grants, description and expires_at'
+const nothingGiven = 'Give at least one of grants, description, expires_at and read_from'
 
-function readColumns({ description, expires_at }: Parameters): Omit<KeyChanges, 'grants'> {
+function readColumns({ description, expires_at, read_from }: Parameters): Omit<KeyChanges, 'grants'> {
   const faults = [
     ...(description === undefined || isDescription(description) ? [] : [badDescription]),
     ...(expires_at === undefined || expires_at === null || zonedTime(expires_at) ? [] : [badTime]),
+    ...(read_from === undefined || readFroms.some((known) => known === read_from) ? [] : [badReadFrom]),
   ]
   if (faults.length > 0) throw errors.keyInvalid(faults)
   const expiresAt = expires_at === null ? null : zonedTime(expires_at)
-  return { description: description as string | undefined, expiresAt }
+  return {
+    description: description as string | undefined,
+    expiresAt,
+    readFrom: read_from as ReadFrom | undefined,
+  }
 }
 
 const isDescription = (value: unknown) =>
@@ -71,6 +77,7 @@ const isDescription = (value: unknown) =>
   !/[^\P{Cc}\n\t]|\p{Cs}/u.test(value)
 
 const badDescription = `description must be a text of at most ${maxKeyDescriptionLength} characters`
+const badReadFrom = `read_from must be ${readFroms.join(' or ')}`
 const badTime = 'expires_at must be a time with its zone, such as 2026-01-31T10:00:00Z, or null for never'
 
 function faultsOfName(name: unknown): string[] {

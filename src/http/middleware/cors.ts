@@ -43,6 +43,7 @@ const exposedHeaders = [
   'Idempotency-Replayed',
   'Cartage-Hint',
   'X-Total-Rows',
+  'X-Data-Age-Ms',
   'Warnings',
   'ETag',
   'X-Layergroup-Id',

@@ -13,7 +13,7 @@ import { AppError, errors } from '../../errors.ts'
 import { isAlive } from '../../postgres/cluster/processes.ts'
 import type { AbortLike } from '../../postgres/pools/interruption.ts'
 import { Slots } from '../../postgres/pools/slots.ts'
-import { answerQuery, type Queries } from '../../query/answer-query.ts'
+import { answerQuery, type Client, type Queries } from '../../query/answer-query.ts'
 import { FileRows } from '../../query/files/file-rows.ts'
 import { fileRules } from '../../query/files/file-rules.ts'
 import type { Query } from '../../query/query.ts'
@@ -44,7 +44,7 @@ export class FileAnswers {
     queries: Queries,
     principal: Principal,
     query: FileQuery,
-    gone: AbortLike,
+    { gone, reader }: Pick<Client, 'gone' | 'reader'>,
   ): Promise<SpooledFile> {
     this.#converter ??= findConverter(this.#isUnprotected)
     const converter = await this.#converter
@@ -59,7 +59,13 @@ export class FileAnswers {
     const ending = stopAfter(limitMs, gone)
     try {
       const spool = join(directory, rowsFile)
-      const { warnings, ...table } = await spoolRows(queries, principal, query, ending.signal, spool)
+      const { warnings, ...table } = await spoolRows(
+        queries,
+        principal,
+        query,
+        { signal: ending.signal, reader },
+        spool,
+      )
       const path = await writeFile({
         ...converter,
         directory,
@@ -100,16 +106,18 @@ async function removeOrphans(): Promise<void> {
   }
 }
 
+type SpoolClient = Readonly<{ signal: AbortSignal; reader: Client['reader'] }>
+
 /** Writes the rows as CSV for GDAL. */
 async function spoolRows(
   queries: Queries,
   principal: Principal,
   query: FileQuery,
-  signal: AbortSignal,
+  client: SpoolClient,
   path: string,
 ): Promise<ReturnType<FileRows['table']>> {
   const { needsGeometry } = gdalFormats[query.format]
-  const spool = (hasGeometry: boolean) => writeRows(queries, principal, query, hasGeometry, signal, path)
+  const spool = (hasGeometry: boolean) => writeRows(queries, principal, query, hasGeometry, client, path)
   if (fileRules[query.format].geometry === 'none') return spool(false)
   try {
     return await spool(true)
@@ -129,7 +137,7 @@ async function writeRows(
   principal: Principal,
   query: FileQuery,
   hasGeometry: boolean,
-  signal: AbortSignal,
+  { signal, reader }: SpoolClient,
   path: string,
 ): Promise<ReturnType<FileRows['table']>> {
   const file = createWriteStream(path, { signal })
@@ -147,7 +155,7 @@ async function writeRows(
     return rows
   }
   try {
-    const client = { gone: signal as AbortLike, open, format: newRows }
+    const client = { gone: signal as AbortLike, open, reader, format: newRows }
     const answer = await answerQuery(queries, principal, { ...query, hasWkb: hasGeometry }, client)
     if (!isOpen) file.end(answer ?? '', 'latin1')
     await written

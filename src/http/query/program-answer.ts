@@ -8,6 +8,7 @@ import { answerQuery, type Queries } from '../../query/answer-query.ts'
 import { type FileProgram, type ProgramFormat, startProgram } from '../../query/programs/run-program.ts'
 import type { Query } from '../../query/query.ts'
 import type { ClientWait } from '../../statements/client-wait.ts'
+import type { ReplicaReader } from '../../statements/replica-reader.ts'
 
 export type ProgramQuery = Query & { format: ProgramFormat }
 
@@ -18,6 +19,7 @@ export type ProgramClient = Readonly<{
   /** Told before `open` what the file leaves out. */
   warn: (sentence: string) => void
   wait: ClientWait
+  reader?: ReplicaReader | undefined
 }>
 
 /** Files that a program of ours writes, two at a time in a process and one for each account. */
@@ -70,7 +72,7 @@ async function writeThrough(
   queries: Queries,
   principal: Principal,
   query: ProgramQuery,
-  { gone, open, warn, wait }: ProgramClient,
+  { gone, open, warn, wait, reader }: ProgramClient,
 ): Promise<void> {
   const sent = pipeline(program.stdout, lateAnswer(program, query.format, open))
   sent.catch(() => undefined)
@@ -78,7 +80,8 @@ async function writeThrough(
     query.format === 'parquet' ? { sink: program.stdin, isTooLong: () => false } : limited(program)
   const refusal = errors.conversionFailed(query.format, tooLong)
   try {
-    const answer = await answerQuery(queries, principal, query, { gone, warn, open: () => ({ sink, wait }) })
+    const toProgram = { gone, warn, reader, open: () => ({ sink, wait }) }
+    const answer = await answerQuery(queries, principal, query, toProgram)
     if (answer !== null) program.stdin.end(answer, 'latin1')
   } catch (error) {
     if (isTooLong()) throw refusal

@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { loadGrammar } from '../../sql/grammar.ts'
 import { sqlCaller } from '../middleware/authenticate.ts'
 import { refuseRepeated } from '../middleware/idempotency-key.ts'
+import { replicaReader } from '../middleware/read-from.ts'
 import type { Services } from '../services.ts'
 import { readFields } from './multipart.ts'
 import { readQuery, refuseBrokenParams } from './request.ts'
@@ -20,8 +21,9 @@ export async function queryRoutes(app: FastifyInstance, services: Services): Pro
     const principal = await sqlCaller(services, request)
     refuseBrokenParams(request)
     const query = readQuery(request)
+    const reader = replicaReader(reply, principal)
     if (request.headers['idempotency-key'] !== undefined) await refuseRepeated(services, request, principal)
-    return sendQuery(services, principal, query, reply)
+    return sendQuery(services, principal, query, reply, reader)
   }
   app.get('/api/v2/sql', { ...common, exposeHeadRoute: false, schema: queryByGetSchema }, handler)
   // In a scope of its own: the multipart hooks would slow down every GET as well.

@@ -1,6 +1,7 @@
 import { sortOrders, sqlFormats, totals } from '../../contract/formats.ts'
 import { defaultDecimals, maxDecimals, maxParams } from '../../contract/limits.ts'
 import { maxFilenameLength } from '../middleware/parameters.ts'
+import { dataAgeHeader, readFromHeader } from '../middleware/read-from.ts'
 import { apiKey, error, onceHeaders, repeated, text } from '../middleware/schemas.ts'
 
 /** Described, not enforced: bad values are refused by readQuery in the words of this API. */
@@ -82,6 +83,7 @@ export const responses = {
   200: {
     description: 'The rows, in the format asked for. Compressed by Accept-Encoding, unless they are few.',
     headers: {
+      ...dataAgeHeader,
       'X-Total-Rows': { type: 'integer', description: 'Rows on all pages, if the request has total' },
       Warnings: {
         type: 'string',
@@ -114,7 +116,7 @@ const described = {
   summary: 'Run SQL and read its rows',
   description:
     'Runs as the role of the key; without a key, as the public role of the account. Answers are streamed: an error after the first byte breaks the stream. The time limit is that until the first row, and that in which PostgreSQL works without sending one; a client may read as long as a copy may last.',
-  headers: onceHeaders,
+  headers: { ...onceHeaders, properties: { ...onceHeaders.properties, ...readFromHeader } },
 }
 
 export const queryByGetSchema = {

@@ -10,6 +10,7 @@ import { programFormats } from '../../query/programs/run-program.ts'
 import type { Query } from '../../query/query.ts'
 import type { AnswerTarget } from '../../query/query-run.ts'
 import { remembered } from '../../remembered.ts'
+import type { ReplicaReader } from '../../statements/replica-reader.ts'
 import { clientGone } from '../middleware/client-gone.ts'
 import { contentDisposition } from '../middleware/content-disposition.ts'
 import { chooseEncoding, encodeWhole, type OutputEncoding } from '../middleware/content-encoding.ts'
@@ -27,6 +28,7 @@ export async function sendQuery(
   principal: Principal,
   query: Query,
   reply: FastifyReply,
+  reader?: ReplicaReader,
 ): Promise<FastifyReply> {
   const { copyIdleMs: idleMs } = services.config
   const { files, programs } = writersOf(services)
@@ -37,17 +39,18 @@ export async function sendQuery(
   }
   const warnings: string[] = []
   const warn = (sentence: string) => {
+    // The statement may have been run on a replica first.
+    if (warnings.includes(sentence)) return
     warnings.push(sentence)
     reply.header('warnings', warningsHeader(warnings))
   }
-  const client = { gone: clientGone(reply), open, warn }
+  const client = { gone: clientGone(reply), open, warn, reader }
   try {
     const { total: kind } = query
-    const total =
-      kind && (await countRows(services.queries, principal, { ...query, total: kind }, client.gone))
+    const total = kind && (await countRows(services.queries, principal, { ...query, total: kind }, client))
     if (total) reply.header('x-total-rows', total.rows)
     if (isGdalQuery(query)) {
-      const file = await files.make(services.queries, principal, query, client.gone)
+      const file = await files.make(services.queries, principal, query, client)
       await sendFile(reply, query, file, idleMs)
       return reply
     }

@@ -6,6 +6,7 @@ import { mapsCaller } from '../middleware/authenticate.ts'
 import { clientGone } from '../middleware/client-gone.ts'
 import { chooseEncoding, encodeWhole } from '../middleware/content-encoding.ts'
 import type { Parameters } from '../middleware/parameters.ts'
+import { replicaReader } from '../middleware/read-from.ts'
 import type { Services } from '../services.ts'
 import { listDocument } from './document.ts'
 import { respondWithMapError } from './error-response.ts'
@@ -36,7 +37,10 @@ export async function tilesRoutes(app: FastifyInstance, services: Services): Pro
     const principal = await mapsCaller(services, request)
     const maxAge = readMaxAge(request)
     const asked = readTileRequest(request, config.tileMaxFeatures)
-    const tile = await tiles.tile(principal, asked, clientOf(request, reply))
+    const tile = await tiles.tile(principal, asked, {
+      ...clientOf(request, reply),
+      reader: replicaReader(reply, principal),
+    })
     setCaching(reply, principal, maxAge)
     return sendTile(reply, tile)
   })

@@ -1,3 +1,4 @@
+import { dataAgeHeader, readFromHeader } from '../middleware/read-from.ts'
 import { answered, text } from '../middleware/schemas.ts'
 
 /** Described, not enforced: the readers refuse in the words of this API. */
@@ -125,9 +126,11 @@ export const tileSchema = {
     },
   },
   querystring,
+  headers: { type: 'object', properties: readFromHeader },
   response: {
     200: {
       description: 'The tile',
+      headers: dataAgeHeader,
       content: { 'application/x-protobuf': { schema: { type: 'string', format: 'binary' } } },
     },
     204: { type: 'null', description: 'The tile is empty' },

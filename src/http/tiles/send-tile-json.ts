@@ -61,5 +61,6 @@ export const tagsOf = ({ headers }: FastifyRequest) =>
 export function setCaching(reply: FastifyReply, { key }: Principal, maxAge: number | undefined): void {
   const scope = key.type === 'default' ? 'public' : 'private'
   reply.header('cache-control', `${scope}, ${maxAge === undefined ? 'no-cache' : `max-age=${maxAge}`}`)
-  reply.header('vary', 'Authorization, Accept-Encoding')
+  const isChosen = reply.request.headers['x-read-from'] !== undefined
+  reply.header('vary', `Authorization, Accept-Encoding${isChosen ? ', X-Read-From' : ''}`)
 }

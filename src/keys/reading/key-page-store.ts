@@ -28,7 +28,7 @@ export async function readPageOfKeys(
           select coalesce(json_agg(key), '[]') from (
             select page.*, use.last_used_at from (
               select id, name, type, role_name, token_encrypted, apis, services, has_table_metadata,
-                description, created_at, updated_at, expires_at, invited_until, row_number() over () as place
+                description, created_at, updated_at, expires_at, read_from, invited_until, row_number() over () as place
               ${fromPage(listing)}
             ) page left join cartage.key_uses use on use.key_id = page.id order by page.place
           ) key

@@ -69,12 +69,18 @@ async function isSound(keeper: Keeper, client: pg.Client): Promise<boolean> {
 }
 
 function connect(options: LogInOptions, target: SessionTarget): Promise<pg.Client> {
-  const { primary } = options.hosts.get(target.hostId)
-  return connectToPrimary(primary, (address) => connectTo(address, options, target))
+  const { primary, replicaOf } = options.hosts.get(target.hostId)
+  const wanted = replicaOf === undefined ? 'primary' : 'standby'
+  return connectToPrimary(primary, (address) => connectTo(address, wanted, options, target))
 }
 
-async function connectTo(address: Address, options: LogInOptions, target: SessionTarget): Promise<pg.Client> {
-  const client = new ScramClient({
+async function connectTo(
+  address: Address,
+  wanted: 'primary' | 'standby',
+  options: LogInOptions,
+  target: SessionTarget,
+): Promise<pg.Client> {
+  const config = {
     ...address,
     database: target.database,
     user: target.role,
@@ -84,7 +90,8 @@ async function connectTo(address: Address, options: LogInOptions, target: Sessio
     connectionTimeoutMillis: options.waitMs,
     ...keepAlive,
     ...(options.openSocket && { stream: options.openSocket }),
-  })
+  }
+  const client = new ScramClient(config, wanted)
   // Without a listener, losing an idle connection would end the process.
   client.on('error', (error) => options.log.debug({ err: error }, 'connection lost'))
   try {

@@ -38,8 +38,13 @@ export class LoginRepair implements Keeper {
     return rows[0]!.chosen
   }
 
-  /** Restores password and settings. Concurrent callers share one repair. */
+  /**
+   * Restores password and settings. Concurrent callers share one repair. A replica has what its host has, a little later: the
+   * caller goes to the host, where the login is repaired if it must be.
+   */
   repair(target: SessionTarget): Promise<void> {
+    if (target.replicaOf !== undefined)
+      return Promise.reject(errors.databaseUnavailable(new Error('the role cannot log in to the replica')))
     const key = `${target.hostId}/${target.database}/${target.role}`
     const known = this.#repairs.get(key)
     if (known) return known

@@ -2,7 +2,7 @@ import type { SetLimits } from '../../contract/admin-names.ts'
 import { errors } from '../../errors.ts'
 import { remembered } from '../../remembered.ts'
 import { Session } from '../session.ts'
-import type { SessionTarget } from '../session-target.ts'
+import { homeOf, type SessionTarget } from '../session-target.ts'
 import { type EndBackend, ForgottenSessions, type LookAtBackends } from './forgotten-sessions.ts'
 import { type AbortLike, throwIfAborted } from './interruption.ts'
 import type { LingeringBackends } from './lingering-backends.ts'
@@ -88,7 +88,7 @@ export class RolePools {
   async acquire(target: SessionTarget, signal?: AbortLike, onFree?: () => void): Promise<Session> {
     if (this.#closed) throw errors.shuttingDown()
     throwIfAborted(signal)
-    this.#options.paused?.refuse(target.hostId, target.role)
+    this.#options.paused?.refuse(homeOf(target), target.role)
     const giveBack = await this.#takeSlot(target, signal)
     try {
       const session = this.#takeIdle(target) ?? (await this.#open(target))
@@ -103,7 +103,7 @@ export class RolePools {
   take(target: SessionTarget, signal?: AbortLike): Session | undefined {
     if (this.#closed) throw errors.shuttingDown()
     throwIfAborted(signal)
-    this.#options.paused?.refuse(target.hostId, target.role)
+    this.#options.paused?.refuse(homeOf(target), target.role)
     if (!this.#hasIdle(target)) return undefined
     const giveBack = this.#host(target.hostId).slots.takeNow(this.#holderOf(target))
     return giveBack && this.#lend(this.#takeIdle(target)!, giveBack, undefined)
@@ -119,14 +119,14 @@ export class RolePools {
     }
   }
 
-  /** Ends every connection of a role, busy or idle. */
+  /** Ends every connection of a role, busy or idle, on a host and its replicas. */
   closeRole(hostId: number, role: string): Promise<void> {
-    return this.#destroyWhere((target) => target.hostId === hostId && target.role === role)
+    return this.#destroyWhere((target) => homeOf(target) === hostId && target.role === role)
   }
 
   /** Ends every connection to a database, so that it can be dropped or used as a template. */
   closeDatabase(hostId: number, database: string): Promise<void> {
-    return this.#destroyWhere((target) => target.hostId === hostId && target.database === database)
+    return this.#destroyWhere((target) => homeOf(target) === hostId && target.database === database)
   }
 
   /** The session with this backend. */
@@ -238,8 +238,13 @@ export class RolePools {
 
   #logInOptions(target: SessionTarget): LogInOptions {
     const { statementTimeoutMs } = this.#ownOf(target)
-    if (statementTimeoutMs === undefined) return this.#options
-    const settings = { ...this.#options.settings, statement_timeout: statementTimeoutMs }
+    if (statementTimeoutMs === undefined && target.replicaOf === undefined) return this.#options
+    const settings = {
+      ...this.#options.settings,
+      ...(statementTimeoutMs !== undefined && { statement_timeout: statementTimeoutMs }),
+      // Should the replica be promoted: a write is refused as on a standby, and the primary gets it.
+      ...(target.replicaOf !== undefined && { default_transaction_read_only: 'on' }),
+    }
     return { ...this.#options, settings }
   }
 

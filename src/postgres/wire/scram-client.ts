@@ -1,16 +1,19 @@
 import pg from 'pg'
 import { errors } from '../../errors.ts'
-import { isStandbyStatus, standbyRefused } from './standby.ts'
+import { promotedRefused, standbyRefused, standbyStatus } from './standby.ts'
 
 /**
- * A client that logs in only by SCRAM, and only to a primary. `pg` would send the password in clear, or as an MD5 hash
- * that is as good, to any server that asks for it. A standby is refused before the first statement.
+ * A client that logs in only by SCRAM, and only to a primary, or only to a standby. `pg` would send the password in clear, or
+ * as an MD5 hash that is as good, to any server that asks for it. The wrong server is refused before the first statement. A
+ * standby that is promoted later says so before it ends the answer to a statement: that answer never counts.
  */
 export class ScramClient extends pg.Client {
-  constructor(config?: string | pg.ClientConfig) {
+  constructor(config?: string | pg.ClientConfig, wanted: 'primary' | 'standby' = 'primary') {
     super(config)
     this.#connection.on('parameterStatus', ({ parameterName, parameterValue }) => {
-      if (isStandbyStatus(parameterName, parameterValue)) this.#drop(standbyRefused())
+      if (parameterName !== standbyStatus) return
+      if (wanted === 'primary' && parameterValue === 'on') this.#drop(standbyRefused())
+      if (wanted === 'standby' && parameterValue === 'off') this.#drop(promotedRefused())
     })
   }
 

@@ -6,7 +6,7 @@ import { MessageReader } from './message-reader.ts'
 import { queryMessage, queryMessages, sendLong } from './query-messages.ts'
 import { RecyclingSocket } from './recycling-socket.ts'
 import { RowCounts } from './row-counts.ts'
-import { isStandbyStatus, standbyRefused } from './standby.ts'
+import { promotedRefused, standbyRefused, standbyStatus } from './standby.ts'
 import { readWireError, type WireError } from './wire-error.ts'
 import type { WireHandler, WireOutcome } from './wire-handler.ts'
 import { messages } from './wire-messages.ts'
@@ -213,7 +213,8 @@ export class WireQuery {
 
   #parameterStatus(buffer: Buffer, start: number, end: number): void {
     const [name = '', value = ''] = buffer.toString('utf8', start, end).split('\0')
-    if (isStandbyStatus(name, value)) throw standbyRefused()
+    // It has changed since the login.
+    if (name === standbyStatus) throw value === 'on' ? standbyRefused() : promotedRefused()
     this.#handler.parameterStatus?.(name, value)
   }
 

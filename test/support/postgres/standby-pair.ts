@@ -32,7 +32,7 @@ export function standbyPair(): Promise<StandbyPair> {
   return pair
 }
 
-export async function newStandbyPair(): Promise<StandbyPair> {
+export async function newStandbyPair(namespace = 'ct_pair'): Promise<StandbyPair> {
   const dataDir = await mkdtemp(join(tmpdir(), 'cartage-primary-'))
   const settings = { fsync: 'off', full_page_writes: 'off' }
   const primary = await startEmbeddedCluster({ dataDir, log: createLog('error'), isOnTcp: true, settings })
@@ -54,5 +54,3 @@ export async function newStandbyPair(): Promise<StandbyPair> {
     },
   }
 }
-
-const namespace = 'ct_pair'

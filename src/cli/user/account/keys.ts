@@ -1,5 +1,6 @@
-import type { DatabaseGrant, Grant, KeyDocument } from '../../../contract/documents.ts'
+import type { DatabaseGrant, Grant, KeyChanges, KeyDocument } from '../../../contract/documents.ts'
 import { apis, schemaPermissions, shownPermissions, type TablePermission } from '../../../contract/grants.ts'
+import { readFroms } from '../../../contract/key-names.ts'
 import { confirm } from '../../ask.ts'
 import { yesOption } from '../../command.ts'
 import { UsageError } from '../../command-error.ts'
@@ -87,6 +88,7 @@ const columnOptions = {
     value: 'TIME|never',
     help: 'when it stops working, such as 2027-01-31T10:00:00Z',
   },
+  'read-from': { type: 'string', value: 'primary|replica', help: 'which servers answer its reads' },
 } as const
 
 const create: UserCommand = {
@@ -105,7 +107,7 @@ const create: UserCommand = {
 
 const set: UserCommand = {
   name: 'key set',
-  summary: 'change grants, description or expiry of a key',
+  summary: 'change grants, description, expiry or read-from of a key',
   arguments: keyArgument,
   options: { ...grantOptions, ...columnOptions },
   details: [
@@ -127,9 +129,14 @@ const set: UserCommand = {
     }),
 }
 
-function wantedColumns({ values }: UserCall): Readonly<{ description?: string; expires_at?: string | null }> {
+function wantedColumns({ values }: UserCall): Omit<KeyChanges, 'grants'> {
   const [description, expires] = [textOf(values, 'description'), textOf(values, 'expires')]
+  const readFrom = textOf(values, 'read-from')
+  const read_from = readFroms.find((known) => known === readFrom)
+  if (readFrom !== undefined && !read_from)
+    throw new UsageError(`--read-from must be ${readFroms.join(' or ')}`)
   return {
+    ...(read_from && { read_from }),
     ...(description !== undefined && { description }),
     ...(expires !== undefined && { expires_at: expires === 'never' ? null : expires }),
   }

@@ -1,0 +1,24 @@
+import type { ReplicaDocument } from '../../contract/documents.ts'
+import { errors } from '../../errors.ts'
+import { addressOf, hostFromUrl } from '../../postgres/hosts.ts'
+import { countDatabases } from '../host-store.ts'
+import type { Installation } from '../installation.ts'
+import { readSealedReplicas } from './replica-store.ts'
+
+/** The replicas of one host, or of all. Queries only the control database. */
+export async function listReplicas(
+  { databases: { control }, secrets }: Installation,
+  host?: string,
+): Promise<readonly ReplicaDocument[]> {
+  const hosts = await countDatabases(control)
+  if (host !== undefined && !hosts.some(({ name }) => name === host))
+    throw errors.notFound(`Host '${host.slice(0, 100)}'`)
+  const replicas = await readSealedReplicas(control)
+  return replicas
+    .map(({ hostId, name, sealedUrl, id }) => ({
+      name,
+      host: hosts.find((each) => each.id === hostId)?.name ?? '',
+      address: addressOf(hostFromUrl(id, name, secrets.open(sealedUrl))),
+    }))
+    .filter((replica) => host === undefined || replica.host === host)
+}
