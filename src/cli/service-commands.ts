@@ -148,6 +148,17 @@ export const serviceCommands = {
     },
   },
   'org list': { summary: 'list the organizations' },
+  'org move': {
+    summary: 'move an organization, with all its members, to another host',
+    arguments: [
+      { name: 'NAME', kind: 'text' },
+      { name: 'HOST', kind: 'text' },
+    ],
+    details: [
+      'Requests of its members are refused meanwhile, and their jobs wait. A move that fails or is interrupted leaves',
+      'the organization where it was.',
+    ],
+  },
   'org delete': {
     summary: 'delete an organization and its owner',
     arguments: nameArgument,
@@ -191,7 +202,7 @@ export const serviceCommands = {
       'new-users': { type: 'boolean', help: 'the opposite' },
     },
   },
-  'move list': { summary: 'list the moves of users, the newest first' },
+  'move list': { summary: 'list the moves of accounts, the newest first' },
   'host remove': { summary: 'remove a host that has no users', arguments: nameArgument },
   repair: {
     summary: 'remove what a killed process left half-made or half-removed',

@@ -111,6 +111,9 @@ function organizationsOf(connection: Connection) {
     list: async () => (await sendForJson<OrganizationList>(connection, 'listOrganizations')).organizations,
     read: (name: string) => sendForJson<OrganizationDocument>(connection, 'readOrganization', one(name)),
     delete: (name: string) => sendForJson<Deleted<'name'>>(connection, 'deleteOrganization', one(name)),
+    /** Begins to move the organization, with all its members, to another host. `moves.read` tells how far it is. */
+    move: (name: string, host: string) =>
+      sendForJson<MoveDocument>(connection, 'moveOrganization', { ...one(name), json: { host } }),
   }
 }
 

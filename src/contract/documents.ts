@@ -692,10 +692,12 @@ export type HostDocument = Readonly<{
   /** False: no user is made there, and none moves there. */
   accepts_users: boolean
 }>
-/** A user on its way to another host, or arrived. Times are null until then. */
+/** A user or an organization on its way to another host, or arrived. Times are null until then. */
 export type MoveDocument = Readonly<{
   id: number
-  username: string
+  /** Null: an organization moves, with all its members. */
+  username: string | null
+  organization: string | null
   from_host: string
   to_host: string
   phase: MovePhase
@@ -703,9 +705,9 @@ export type MoveDocument = Readonly<{
   progress: number
   error: string | null
   created_at: string
-  /** Since when requests of the user are refused. */
+  /** Since when requests of its users are refused. */
   stopped_at: string | null
-  /** Since when the user is served again. */
+  /** Since when they are served again. */
   served_at: string | null
   ended_at: string | null
 }>

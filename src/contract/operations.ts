@@ -113,6 +113,7 @@ export const operations = {
   createOrganization: ['POST', '/admin/v1/organizations'],
   listOrganizations: ['GET', '/admin/v1/organizations'],
   readOrganization: ['GET', '/admin/v1/organizations/{organization}'],
+  moveOrganization: ['POST', '/admin/v1/organizations/{organization}/move'],
   deleteOrganization: ['DELETE', '/admin/v1/organizations/{organization}'],
   listHosts: ['GET', '/admin/v1/hosts'],
   changeHost: ['PATCH', '/admin/v1/hosts/{host}'],

@@ -135,6 +135,8 @@ async function askForAccounts(ask: Ask, name: string, admin: Headers): Promise<v
   await ask('createOrganization', 201, { json: { name: organization, owner: { username } }, headers: admin })
   await ask('listOrganizations', 200, { headers: admin })
   await ask('readOrganization', 200, { parameters: { organization }, headers: admin })
+  const toNowhere = { parameters: { organization }, json: { host: 'local' }, headers: admin }
+  await ask('moveOrganization', 422, toNowhere)
   await ask('deleteOrganization', 200, { parameters: { organization }, headers: admin })
 }
 

@@ -4,7 +4,7 @@ import type { Installation } from '../../hosts/installation.ts'
 import { carryOut } from './carry-out.ts'
 import type { Move } from './move.ts'
 import { unfinishedMoves } from './move-store.ts'
-import { requestMove } from './request-move.ts'
+import { requestMove, type Wanted } from './request-move.ts'
 
 /** Carries out the moves of this installation, one after the other, and ends those of dead processes. */
 export class Moves {
@@ -18,8 +18,8 @@ export class Moves {
   }
 
   /** Answers at once. Whoever is free carries it out. */
-  async request(username: string, host: string): Promise<Move> {
-    const move = await requestMove(this.#installation, username, host)
+  async request(wanted: Wanted, host: string): Promise<Move> {
+    const move = await requestMove(this.#installation, wanted, host)
     this.#waking.abort()
     return move
   }

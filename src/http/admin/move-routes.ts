@@ -5,17 +5,30 @@ import { errors } from '../../errors.ts'
 import { changeHost } from '../../hosts/change-host.ts'
 import type { Parameters } from '../middleware/parameters.ts'
 import type { Services } from '../services.ts'
-import { hostChangeSchema, moveListSchema, moveSchema, newMoveSchema } from './move-schemas.ts'
+import {
+  hostChangeSchema,
+  moveListSchema,
+  moveSchema,
+  newMoveSchema,
+  newOrganizationMoveSchema,
+} from './move-schemas.ts'
 import { readHostChange, readMoveLimit, readNewMove } from './request.ts'
 
-/** Users that move to another host, and hosts that take none. */
+/** Users and organizations that move to another host, and hosts that take none. */
 export function moveRoutes(app: FastifyInstance, { installation, moves }: Services): void {
   const { control } = installation.databases
   const checked = { attachValidation: true } as const
   const creation = { ...checked, schema: newMoveSchema }
   app.post<{ Params: { username: string } }>('/users/:username/move', creation, async (request, reply) => {
-    const move = await moves.request(request.params.username, readNewMove(request))
-    return reply.code(202).send(moveDocument(move))
+    const wanted = { kind: 'user', name: request.params.username } as const
+    return reply.code(202).send(moveDocument(await moves.request(wanted, readNewMove(request))))
+  })
+
+  const group = { ...checked, schema: newOrganizationMoveSchema }
+  type OneOrganization = { Params: { organization: string } }
+  app.post<OneOrganization>('/organizations/:organization/move', group, async (request, reply) => {
+    const wanted = { kind: 'organization', name: request.params.organization } as const
+    return reply.code(202).send(moveDocument(await moves.request(wanted, readNewMove(request))))
   })
 
   // The schema only describes; the reader reports what is wrong.

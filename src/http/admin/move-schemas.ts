@@ -14,20 +14,29 @@ const move = {
   description: 'The move',
   ...answered({
     id: { type: 'integer', minimum: 1 },
-    username: text,
+    username: { type: ['string', 'null'], description: 'Null if an organization moves' },
+    organization: { type: ['string', 'null'], description: 'Null if a user moves that is no member' },
     from_host: text,
     to_host: text,
     phase: {
       enum: movePhases,
-      description: 'Before `cleaning` the user is on its old host, from then on on the new one',
+      description: 'Before `cleaning` the account is on its old host, from then on on the new one',
     },
     progress: { type: 'integer', minimum: 0, maximum: 100, description: 'In percent' },
-    error: { type: ['string', 'null'], description: 'Why it failed. The user is where it was' },
+    error: { type: ['string', 'null'], description: 'Why it failed. The account is where it was' },
     created_at: time,
-    stopped_at: { ...laterTime, description: 'Since when requests of the user are refused' },
-    served_at: { ...laterTime, description: 'Since when the user is served again' },
+    stopped_at: { ...laterTime, description: 'Since when requests are refused' },
+    served_at: { ...laterTime, description: 'Since when requests are served again' },
     ended_at: laterTime,
   }),
+} as const
+
+const newMove = {
+  type: 'object',
+  required: ['host'],
+  additionalProperties: false,
+  properties: { host: { ...text, description: 'The name of the host' }, ...knownExtras },
+  examples: [{ host: 'second' }],
 } as const
 
 export const newMoveSchema = {
@@ -36,13 +45,17 @@ export const newMoveSchema = {
   description:
     'Answers 202 at once; read the move to see how far it is. While it lasts, requests of the user are 503 `account-moving` with `Retry-After`, and its jobs wait. A move that fails leaves the user where it was.',
   params: { type: 'object', properties: { username: text } },
-  body: {
-    type: 'object',
-    required: ['host'],
-    additionalProperties: false,
-    properties: { host: { ...text, description: 'The name of the host' }, ...knownExtras },
-    examples: [{ host: 'second' }],
-  },
+  body: newMove,
+  response: { 202: move },
+} as const
+
+export const newOrganizationMoveSchema = {
+  tags: ['admin'],
+  summary: 'Move an organization to another host',
+  description:
+    'With all its members, as they share one database. Otherwise as the move of a user. Meanwhile it has no new members, and none is deleted.',
+  params: { type: 'object', properties: { organization: text } },
+  body: newMove,
   response: { 202: move },
 } as const
 
