@@ -203,6 +203,13 @@ export const serviceCommands = {
     },
   },
   'move list': { summary: 'list the moves of accounts, the newest first' },
+  'move cancel': {
+    summary: 'cancel a move before its switch',
+    arguments: [{ name: 'ID', kind: 'text' }],
+    details: [
+      'What was copied is dropped, and the account is served where it was. Later the move is past its switch.',
+    ],
+  },
   'host remove': { summary: 'remove a host that has no users', arguments: nameArgument },
   repair: {
     summary: 'remove what a killed process left half-made or half-removed',

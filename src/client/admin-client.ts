@@ -131,6 +131,9 @@ const movesOf = (connection: Connection) => ({
       .moves,
   read: (id: number) =>
     sendForJson<MoveDocument>(connection, 'readMove', { parameters: { move: String(id) } }),
+  /** Before its switch; then `read` tells when it is undone. */
+  cancel: (id: number) =>
+    sendForJson<MoveDocument>(connection, 'cancelMove', { parameters: { move: String(id) } }),
 })
 
 export type MasterKey = Readonly<{ username: string; api_key: string }>

@@ -16,6 +16,7 @@ export const auditActions = [
   'organization.created',
   'organization.moved',
   'organization.deleted',
+  'move.cancelled',
   'key.created',
   'key.changed',
   'key.used',

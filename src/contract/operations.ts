@@ -119,6 +119,7 @@ export const operations = {
   changeHost: ['PATCH', '/admin/v1/hosts/{host}'],
   listMoves: ['GET', '/admin/v1/moves'],
   readMove: ['GET', '/admin/v1/moves/{move}'],
+  cancelMove: ['DELETE', '/admin/v1/moves/{move}'],
   runDoctor: ['GET', '/admin/v1/doctor'],
   listAudit: ['GET', '/admin/v1/audit'],
   readActivity: ['GET', '/admin/v1/activity'],

@@ -104,6 +104,7 @@ const answers: Readonly<Record<string, string>> = {
   changeHost: `Answer<AdminClient['hosts']['change']>`,
   listMoves: `{ moves: Answer<AdminClient['moves']['list']> }`,
   readMove: `Answer<AdminClient['moves']['read']>`,
+  cancelMove: `Answer<AdminClient['moves']['cancel']>`,
   runDoctor: `{ checks: Answer<AdminClient['doctor']> }`,
   listAudit: `{ records: Answer<AdminClient['audit']> }`,
   readActivity: `Answer<AdminClient['activity']>`,

@@ -147,6 +147,7 @@ async function askForInstallation(ask: Ask, name: string, admin: Headers): Promi
   await ask('changeHost', 422, { parameters, json: {}, headers: admin })
   await ask('listMoves', 200, { headers: admin })
   await ask('readMove', 404, { parameters: { move: '1' }, headers: admin })
+  await ask('cancelMove', 404, { parameters: { move: '1' }, headers: admin })
   await ask('runDoctor', 200, { headers: admin })
   await ask('listAudit', 200, { query: { account: name, limit: '2' }, headers: admin })
   await ask('listAudit', 400, { query: { limit: '0' }, headers: admin })

@@ -5,12 +5,21 @@ import type { Installation } from '../../hosts/installation.ts'
 import { newestOf } from '../../hosts/tenant-databases.ts'
 import { allowLongStatements } from '../../postgres/control/control-pool.ts'
 import { onConnection } from '../../postgres/transaction.ts'
+import { unlessAborted } from '../../waiting/unless-aborted.ts'
 import { lockOrganization, lockUser } from '../account-lock.ts'
 import { requireEqual } from './compare.ts'
 import { copyAccount, prepareMove } from './copy-account.ts'
 import { databaseOf, type Household } from './household.ts'
 import { hasEnded, type Move, nameOf } from './move.ts'
-import { enterPhase, findMove, markArrived, membersOf, recordProgress, switchHost } from './move-store.ts'
+import {
+  enterPhase,
+  findMove,
+  isGivenUp,
+  markArrived,
+  membersOf,
+  recordProgress,
+  switchHost,
+} from './move-store.ts'
 import { stopAccount } from './stop-account.ts'
 import { finishMove, undoMove } from './undo-move.ts'
 
@@ -58,12 +67,33 @@ async function settle(
   if (!move || hasEnded(move)) return
   const failure =
     move.phase === 'waiting'
-      ? await perform(installation, client, move, signal).catch((error: unknown) =>
-          explain(installation, error),
-        )
+      ? await untilCancelled(installation, id, signal, (either) =>
+          perform(installation, client, move, either),
+        ).catch((error: unknown) => explain(installation, error))
       : 'The process that carried it out has ended'
   if (typeof failure === 'string' && (await undoMove(installation, move, failure))) return
-  await finishMove(installation, move)
+  const now = await findMove(installation.databases.control, id)
+  // Cancelled before it had begun.
+  if (now && !hasEnded(now)) await finishMove(installation, move)
+}
+
+/** Aborts when the move is cancelled, here or in another process. */
+async function untilCancelled<T>(
+  { databases: { control } }: Installation,
+  id: number,
+  signal: AbortSignal,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const cancelled = new AbortController()
+  const look = async () => {
+    if (await isGivenUp(control, id)) cancelled.abort(errors.moveFailed('The move was given up'))
+  }
+  const timer = setInterval(() => void look().catch(() => undefined), 1_000)
+  try {
+    return await work(AbortSignal.any([signal, cancelled.signal]))
+  } finally {
+    clearInterval(timer)
+  }
 }
 
 function explain({ log }: Installation, error: unknown): string {
@@ -99,8 +129,8 @@ async function perform(
   })
   await require(enterPhase(client, move.id, 'checking'))
   await noteProgress(90)
-  requireEqual(await before, await after())
-  signal.throwIfAborted()
+  const [here, there] = await unlessAborted(signal, Promise.all([before, after()]))
+  requireEqual(here, there)
   await switchOver(installation, client, move)
 }
 

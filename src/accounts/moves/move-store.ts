@@ -80,7 +80,10 @@ export async function insertMove(tx: ClientBase, move: NewMove): Promise<number 
   }
 }
 
-/** Marks all who move. False: one of them is being made or removed, or they are not where they were. */
+/**
+ * Marks all who move. False: one of them is being made or removed, they are not where they were, or the move was
+ * cancelled.
+ */
 export async function markMoving(tx: ClientBase, move: Move, members: readonly Account[]): Promise<boolean> {
   // First: it waits for members that are being added or removed, and the next statement sees them.
   await tx.query('update cartage.organizations set is_moving = true where id = $1', [move.organizationId])
@@ -91,9 +94,16 @@ export async function markMoving(tx: ClientBase, move: Move, members: readonly A
      where ${isMember} and u.state = 'active' and not u.is_moving and d.id = u.database_id and d.host_id = $3`,
     [...whose(move), move.fromHostId, `moves to the host ${move.toHost}`],
   )
-  await tx.query(`update cartage.moves set phase = 'stopping', stopped_at = now() where id = $1`, [move.id])
+  const begun = await tx.query(
+    `update cartage.moves set phase = 'stopping', stopped_at = now() where id = $1 and phase = 'waiting'`,
+    [move.id],
+  )
   const now = await membersOf(tx, move)
-  return rowCount === now.length && now.every(({ userId }, at) => userId === members[at]?.userId)
+  return (
+    begun.rowCount === 1 &&
+    rowCount === now.length &&
+    now.every(({ userId }, at) => userId === members[at]?.userId)
+  )
 }
 
 /** They are served again, where their database is. False: they were before, or the move has ended. */
@@ -176,6 +186,24 @@ export async function giveUp(control: Queryable, id: number, error: string): Pro
     [id, error],
   )
   return rowCount === 1
+}
+
+/** Ends a move that has not begun. False: it has. */
+export async function endWaiting(control: Queryable, id: number, error: string): Promise<boolean> {
+  const { rowCount } = await control.query(
+    `update cartage.moves set phase = 'failed', error = $2, ended_at = clock_timestamp() where id = $1 and phase = 'waiting'`,
+    [id, error],
+  )
+  return rowCount === 1
+}
+
+/** Whether somebody has given the move up meanwhile. */
+export async function isGivenUp(control: Queryable, id: number): Promise<boolean> {
+  const { rowCount } = await control.query(
+    `select from cartage.moves where id = $1 and phase in ('undoing', 'failed')`,
+    [id],
+  )
+  return rowCount !== 0
 }
 
 export async function endMove(

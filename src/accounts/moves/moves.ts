@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { errors } from '../../errors.ts'
 import type { Installation } from '../../hosts/installation.ts'
+import { cancelMove } from './cancel-move.ts'
 import { carryOut } from './carry-out.ts'
 import type { Move } from './move.ts'
 import { unfinishedMoves } from './move-store.ts'
@@ -20,6 +21,13 @@ export class Moves {
   /** Answers at once. Whoever is free carries it out. */
   async request(wanted: Wanted, host: string): Promise<Move> {
     const move = await requestMove(this.#installation, wanted, host)
+    this.#waking.abort()
+    return move
+  }
+
+  /** Answers at once, too. */
+  async cancel(id: number): Promise<Move> {
+    const move = await cancelMove(this.#installation, id)
     this.#waking.abort()
     return move
   }

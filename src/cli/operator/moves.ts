@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { cancelMove } from '../../accounts/moves/cancel-move.ts'
 import { carryOut } from '../../accounts/moves/carry-out.ts'
-import { hasEnded, type Move, nameOf } from '../../accounts/moves/move.ts'
+import { hasEnded, kindOf, type Move, nameOf } from '../../accounts/moves/move.ts'
 import { moveDocument } from '../../accounts/moves/move-document.ts'
 import { findMove, listMoves } from '../../accounts/moves/move-store.ts'
 import { requestMove, type Wanted } from '../../accounts/moves/request-move.ts'
@@ -78,8 +79,20 @@ const list: Command['run'] = async () => {
   }
 }
 
+const cancel: Command['run'] = async ({ args, terminal }) => {
+  const id = Number(args[0])
+  if (!/^[1-9]\d{0,8}$/.test(args[0]!)) throw errors.moveUnknown(args[0]!.slice(0, 100))
+  const move = await asOperator(async (installation) => {
+    await cancelMove(installation, id)
+    return untilInterrupted((signal) => untilEnded(installation, id, terminal, signal))
+  })
+  const line = `cancelled move ${id}: ${kindOf(move)} ${nameOf(move)} stays on ${move.fromHost}`
+  return { document: moveDocument(move), lines: [line] }
+}
+
 export const moveRuns = {
   'user move': moveOne('user'),
   'org move': moveOne('organization'),
   'move list': list,
+  'move cancel': cancel,
 } as const

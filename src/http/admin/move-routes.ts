@@ -7,6 +7,7 @@ import type { Parameters } from '../middleware/parameters.ts'
 import type { Services } from '../services.ts'
 import {
   hostChangeSchema,
+  moveCancelSchema,
   moveListSchema,
   moveSchema,
   newMoveSchema,
@@ -38,14 +39,25 @@ export function moveRoutes(app: FastifyInstance, { installation, moves }: Servic
   }))
 
   app.get<{ Params: { move: string } }>('/moves/:move', { schema: moveSchema }, async ({ params }) => {
-    const isId = /^[1-9]\d{0,8}$/.test(params.move)
-    const move = isId ? await findMove(control, Number(params.move)) : undefined
-    if (!move) throw errors.moveUnknown(params.move.slice(0, 100))
+    const move = await findMove(control, idOf(params.move))
+    if (!move) throw errors.moveUnknown(params.move)
     return moveDocument(move)
   })
+
+  app.delete<{ Params: { move: string } }>(
+    '/moves/:move',
+    { schema: moveCancelSchema },
+    async (request, reply) =>
+      reply.code(202).send(moveDocument(await moves.cancel(idOf(request.params.move)))),
+  )
 
   const change = { ...checked, schema: hostChangeSchema }
   app.patch<{ Params: { host: string } }>('/hosts/:host', change, async (request) =>
     changeHost(installation, request.params.host, readHostChange(request)),
   )
+}
+
+function idOf(text: string): number {
+  if (!/^[1-9]\d{0,8}$/.test(text)) throw errors.moveUnknown(text.slice(0, 100))
+  return Number(text)
 }

@@ -78,6 +78,15 @@ export const moveSchema = {
   response: { 200: move },
 } as const
 
+export const moveCancelSchema = {
+  tags: ['admin'],
+  summary: 'Cancel a move',
+  description:
+    'Answers 202 at once: a move that has begun is undone, then its phase is `failed`. From its switch on, when the account is on the new host, it is 409 `move-decided`.',
+  params: moveSchema.params,
+  response: { 202: move },
+} as const
+
 export const hostChangeSchema = {
   tags: ['admin'],
   summary: 'Change whether a host takes new users',
