@@ -210,6 +210,15 @@ export const serviceCommands = {
       'What was copied is dropped, and the account is served where it was. Later the move is past its switch.',
     ],
   },
+  'host drain': {
+    summary: 'move all users and organizations of a host to others',
+    arguments: nameArgument,
+    options: { to: { type: 'string', value: 'HOST', help: 'the host that takes all' } },
+    details: [
+      'The host takes no new users from then on. Its accounts go to the hosts with the most room, one after the',
+      'other, the largest first. Can be interrupted and repeated. The exit code is 1 if an account is left.',
+    ],
+  },
   'host remove': { summary: 'remove a host that has no users', arguments: nameArgument },
   repair: {
     summary: 'remove what a killed process left half-made or half-removed',

@@ -4,6 +4,7 @@ import type {
   AuditDocument,
   AuditFilter,
   CheckDocument,
+  DrainDocument,
   HostDocument,
   LimitChanges,
   MoveDocument,
@@ -122,6 +123,9 @@ const hostsOf = (connection: Connection) => ({
     (await sendForJson<{ readonly hosts: readonly HostDocument[] }>(connection, 'listHosts')).hosts,
   change: (host: string, json: Readonly<{ accepts_users: boolean }>) =>
     sendForJson<HostDocument>(connection, 'changeHost', { parameters: { host }, json }),
+  /** Begins to move all that it has to other hosts, or to one. Can be repeated. */
+  drain: (host: string, json: Readonly<{ to?: string }> = {}) =>
+    sendForJson<DrainDocument>(connection, 'drainHost', { parameters: { host }, json }),
 })
 
 const movesOf = (connection: Connection) => ({

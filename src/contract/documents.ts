@@ -711,6 +711,14 @@ export type MoveDocument = Readonly<{
   served_at: string | null
   ended_at: string | null
 }>
+/** A host that gives its users and organizations to others. */
+export type DrainDocument = Readonly<{
+  host: string
+  /** From this host, and not ended, in the order in which they are carried out. */
+  moves: readonly MoveDocument[]
+  /** What has no move, and why. */
+  left: readonly Readonly<{ username: string | null; organization: string | null; reason: string }>[]
+}>
 export type CheckDocument = Readonly<{ name: string; status: CheckStatus; advice: string }>
 export type AuditDocument = Readonly<{
   id: number

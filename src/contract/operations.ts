@@ -117,6 +117,7 @@ export const operations = {
   deleteOrganization: ['DELETE', '/admin/v1/organizations/{organization}'],
   listHosts: ['GET', '/admin/v1/hosts'],
   changeHost: ['PATCH', '/admin/v1/hosts/{host}'],
+  drainHost: ['POST', '/admin/v1/hosts/{host}/drain'],
   listMoves: ['GET', '/admin/v1/moves'],
   readMove: ['GET', '/admin/v1/moves/{move}'],
   cancelMove: ['DELETE', '/admin/v1/moves/{move}'],

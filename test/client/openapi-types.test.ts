@@ -102,6 +102,7 @@ const answers: Readonly<Record<string, string>> = {
   deleteOrganization: `Answer<AdminClient['organizations']['delete']>`,
   listHosts: `{ hosts: Answer<AdminClient['hosts']['list']> }`,
   changeHost: `Answer<AdminClient['hosts']['change']>`,
+  drainHost: `Answer<AdminClient['hosts']['drain']>`,
   listMoves: `{ moves: Answer<AdminClient['moves']['list']> }`,
   readMove: `Answer<AdminClient['moves']['read']>`,
   cancelMove: `Answer<AdminClient['moves']['cancel']>`,
@@ -192,6 +193,7 @@ const bodies: Readonly<Record<string, string>> = {
   moveUser: `{ host: Argument<AdminClient['users']['move'], 1> }`,
   moveOrganization: `{ host: Argument<AdminClient['organizations']['move'], 1> }`,
   changeHost: `Argument<AdminClient['hosts']['change'], 1>`,
+  drainHost: `Argument<AdminClient['hosts']['drain'], 1>`,
   regenerateMasterKey: `Argument<AdminClient['users']['regenerateKey'], 1>`,
   createOrganization: `Argument<AdminClient['organizations']['create'], 0>`,
 }

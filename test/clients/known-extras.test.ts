@@ -119,6 +119,7 @@ function bodiesAboutUser(username: string, headers: Record<string, string>): Rec
       headers,
       refusal: /Organization 'nobody' not found/,
     },
+    drainHost: { parameters: { host: 'none' }, body: {}, headers, refusal: /There is no host 'none'/ },
     changeHost: { parameters: { host: 'local' }, body: { accepts_users: true }, headers },
     suspendUser: { parameters, body: { reason: 'unpaid' }, headers },
     regenerateMasterKey: { parameters, body: {}, headers },

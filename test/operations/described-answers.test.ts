@@ -145,6 +145,7 @@ async function askForInstallation(ask: Ask, name: string, admin: Headers): Promi
   const parameters = { host: 'local' }
   await ask('changeHost', 200, { parameters, json: { accepts_users: true }, headers: admin })
   await ask('changeHost', 422, { parameters, json: {}, headers: admin })
+  await ask('drainHost', 422, { parameters: { host: 'nowhere' }, json: {}, headers: admin })
   await ask('listMoves', 200, { headers: admin })
   await ask('readMove', 404, { parameters: { move: '1' }, headers: admin })
   await ask('cancelMove', 404, { parameters: { move: '1' }, headers: admin })

@@ -1,4 +1,5 @@
 import { errors } from '../../errors.ts'
+import { acceptsUsers } from '../../hosts/host-store.ts'
 import type { Installation } from '../../hosts/installation.ts'
 import { newestOf } from '../../hosts/tenant-databases.ts'
 import { type DumpPrograms, findDumpPrograms } from '../../postgres/dump/find-programs.ts'
@@ -23,6 +24,8 @@ export async function prepareMove(
 ): Promise<DumpPrograms> {
   const { control } = installation.databases
   const { fromHostId, toHostId, toHost } = move
+  if (!(await acceptsUsers(control, toHostId)))
+    throw errors.moveFailed(`The host '${toHost}' takes no new users`)
   const [from, to] = [await majorOf(installation, fromHostId), await majorOf(installation, toHostId)]
   if (to < from)
     throw errors.moveFailed(`The host '${toHost}' has PostgreSQL ${to}, which is older than ${from}`)

@@ -56,6 +56,49 @@ export async function unfinishedMoves(control: Queryable): Promise<readonly numb
   return rows.map(({ id }) => id)
 }
 
+/** The moves from a host that have not ended, the oldest first. */
+export async function unfinishedFrom(control: Queryable, hostId: number): Promise<readonly Move[]> {
+  const { rows } = await control.query(
+    `${selectMoves} where m.from_host_id = $1 and m.ended_at is null order by m.id`,
+    [hostId],
+  )
+  return rows.map(readMove)
+}
+
+/** The same to a host. */
+export async function unfinishedTo(control: Queryable, hostId: number): Promise<readonly Move[]> {
+  const { rows } = await control.query(
+    `${selectMoves} where m.to_host_id = $1 and m.ended_at is null order by m.id`,
+    [hostId],
+  )
+  return rows.map(readMove)
+}
+
+export type Placed = Readonly<{
+  kind: 'user' | 'organization'
+  name: string
+  database: string
+  isActive: boolean
+}>
+
+/** The users and organizations on a host that have no move. */
+export async function placedOn(control: Queryable, hostId: number): Promise<readonly Placed[]> {
+  const { rows } = await control.query<Placed>(
+    `select 'user' as kind, u.username as name, d.name as database, u.state = 'active' as "isActive"
+     from cartage.users u join cartage.databases d on d.id = u.database_id
+     where d.host_id = $1 and u.organization_id is null
+       and not exists (select from cartage.moves m where m.user_id = u.id and m.ended_at is null)
+     union all
+     select 'organization', o.name, d.name, o.state = 'active'
+     from cartage.organizations o join cartage.databases d on d.id = o.database_id
+     where d.host_id = $1
+       and not exists (select from cartage.moves m where m.organization_id = o.id and m.ended_at is null)
+     order by name`,
+    [hostId],
+  )
+  return rows
+}
+
 /** Who moves. Those who are being made or removed, too. */
 export async function membersOf(control: Queryable, move: Move): Promise<readonly Account[]> {
   const { rows } = await control.query(`${selectAccounts} where ${isMember} order by u.id`, whose(move))

@@ -3,6 +3,7 @@ import { errors } from '../../errors.ts'
 import type { Installation } from '../../hosts/installation.ts'
 import { cancelMove } from './cancel-move.ts'
 import { carryOut } from './carry-out.ts'
+import { type Drain, drainHost } from './drain-host.ts'
 import type { Move } from './move.ts'
 import { unfinishedMoves } from './move-store.ts'
 import { requestMove, type Wanted } from './request-move.ts'
@@ -23,6 +24,13 @@ export class Moves {
     const move = await requestMove(this.#installation, wanted, host)
     this.#waking.abort()
     return move
+  }
+
+  /** The same for all that a host has. */
+  async drain(host: string, to?: string): Promise<Drain> {
+    const drain = await drainHost(this.#installation, host, to)
+    this.#waking.abort()
+    return drain
   }
 
   /** Answers at once, too. */

@@ -11,6 +11,7 @@ import { openTerminal } from '../terminal.ts'
 import { activityRuns } from './activity.ts'
 import { runAudit } from './audit.ts'
 import { backupRuns } from './backup.ts'
+import { drainRuns } from './drain.ts'
 import { explainOperatorFailure } from './explain-error.ts'
 import { hostRuns } from './hosts.ts'
 import { maintenanceRuns } from './maintenance.ts'
@@ -38,6 +39,7 @@ const runs: Readonly<Record<ServiceCommandName, Command['run']>> = {
   ...shareRuns,
   ...hostRuns,
   ...moveRuns,
+  ...drainRuns,
   ...maintenanceRuns,
   ...activityRuns,
   usage: runUsage,

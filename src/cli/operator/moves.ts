@@ -24,15 +24,16 @@ const moveOne =
     if (move.phase === 'failed') throw errors.moveFailed(`The ${kind} stays where it was. ${move.error}`)
     return {
       document: moveDocument(move),
-      lines: [`moved ${kind} ${name} from ${move.fromHost} to ${move.toHost}${pause(move)}`],
+      lines: [`moved ${kind} ${name} from ${move.fromHost} to ${move.toHost}${pauseOf(move)}`],
     }
   }
 
-const pause = ({ stoppedAt, servedAt }: Move) =>
+/** For the end of a line. */
+export const pauseOf = ({ stoppedAt, servedAt }: Move) =>
   stoppedAt && servedAt ? `; not served for ${((+servedAt - +stoppedAt) / 1_000).toFixed(1)} s` : ''
 
 /** The service may be faster and carry it out itself. Then this process only watches. */
-async function untilEnded(
+export async function untilEnded(
   installation: Installation,
   id: number,
   terminal: Terminal,

@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify'
+import { drainDocument } from '../../accounts/moves/drain-document.ts'
 import { moveDocument } from '../../accounts/moves/move-document.ts'
 import { findMove, listMoves } from '../../accounts/moves/move-store.ts'
 import { errors } from '../../errors.ts'
@@ -6,6 +7,7 @@ import { changeHost } from '../../hosts/change-host.ts'
 import type { Parameters } from '../middleware/parameters.ts'
 import type { Services } from '../services.ts'
 import {
+  drainSchema,
   hostChangeSchema,
   moveCancelSchema,
   moveListSchema,
@@ -13,7 +15,7 @@ import {
   newMoveSchema,
   newOrganizationMoveSchema,
 } from './move-schemas.ts'
-import { readHostChange, readMoveLimit, readNewMove } from './request.ts'
+import { readDrain, readHostChange, readMoveLimit, readNewMove } from './request.ts'
 
 /** Users and organizations that move to another host, and hosts that take none. */
 export function moveRoutes(app: FastifyInstance, { installation, moves }: Services): void {
@@ -49,6 +51,11 @@ export function moveRoutes(app: FastifyInstance, { installation, moves }: Servic
     { schema: moveCancelSchema },
     async (request, reply) =>
       reply.code(202).send(moveDocument(await moves.cancel(idOf(request.params.move)))),
+  )
+
+  const draining = { ...checked, schema: drainSchema }
+  app.post<{ Params: { host: string } }>('/hosts/:host/drain', draining, async (request, reply) =>
+    reply.code(202).send(drainDocument(await moves.drain(request.params.host, readDrain(request)))),
   )
 
   const change = { ...checked, schema: hostChangeSchema }

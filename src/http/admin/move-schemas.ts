@@ -87,6 +87,39 @@ export const moveCancelSchema = {
   response: { 202: move },
 } as const
 
+export const drainSchema = {
+  tags: ['admin'],
+  summary: 'Drain a host',
+  description:
+    'From now on no user is made there, and none moves there. Every user and organization on it is moved to the host whose databases take the fewest bytes, or to the one that `to` names: one after the other, the largest first. Can be repeated: that tries again what has failed.',
+  params: { type: 'object', properties: { host: text } },
+  body: {
+    type: 'object',
+    additionalProperties: false,
+    properties: { to: { ...text, description: 'The name of the host that takes all' }, ...knownExtras },
+    examples: [{ to: 'second' }],
+  },
+  response: {
+    202: {
+      title: 'Drain',
+      description: 'What moves, and what does not',
+      ...answered({
+        host: text,
+        moves: { type: 'array', items: move, description: 'From this host, and not ended' },
+        left: {
+          type: 'array',
+          description: 'What has no move. Empty, as `moves` is: the host can be removed',
+          items: answered({
+            username: { type: ['string', 'null'] },
+            organization: { type: ['string', 'null'] },
+            reason: text,
+          }),
+        },
+      }),
+    },
+  },
+} as const
+
 export const hostChangeSchema = {
   tags: ['admin'],
   summary: 'Change whether a host takes new users',

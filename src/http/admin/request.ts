@@ -60,6 +60,12 @@ export function readHostChange(request: FastifyRequest): boolean {
   return validBody<Readonly<{ accepts_users: boolean }>>(request).accepts_users
 }
 
+/** The body is optional: without one the hosts are chosen. */
+export function readDrain(request: FastifyRequest): string | undefined {
+  if (request.body === undefined || request.body === null) return undefined
+  return validBody<Readonly<{ to?: string }>>(request).to
+}
+
 /** The body is optional: without one it is the master key alone. */
 export function readRegeneration(request: FastifyRequest): Readonly<{ areAll: boolean }> {
   if (request.body === undefined || request.body === null) return { areAll: false }
