@@ -1,6 +1,7 @@
 import type { PoolClient } from 'pg'
 import { announceChange, awaitCaches } from '../../auth/change-feed.ts'
 import { AppError, errors } from '../../errors.ts'
+import { isReplicated } from '../../hosts/await-replicas.ts'
 import type { Installation } from '../../hosts/installation.ts'
 import { newestOf } from '../../hosts/tenant-databases.ts'
 import { allowLongStatements } from '../../postgres/control/control-pool.ts'
@@ -21,7 +22,7 @@ import {
   switchHost,
 } from './move-store.ts'
 import { stopAccount } from './stop-account.ts'
-import { finishMove, undoMove } from './undo-move.ts'
+import { finishMove, replicasMs, undoMove } from './undo-move.ts'
 
 /**
  * Carries out a move, or ends one that was cut off: before the switch it is undone, after it it is finished. The lock of
@@ -131,6 +132,8 @@ async function perform(
   await noteProgress(90)
   const [here, there] = await unlessAborted(signal, Promise.all([before, after()]))
   requireEqual(here, there)
+  if (!(await isReplicated(installation.databases, move.toHostId, replicasMs)))
+    throw errors.moveFailed(`The replicas of the host '${move.toHost}' have not confirmed the copy in time`)
   await switchOver(installation, client, move)
 }
 

@@ -1,11 +1,11 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Installation } from '../../hosts/installation.ts'
 import { type Chosen, chooseEntries, type Part } from '../../postgres/dump/contents.ts'
 import type { DumpPrograms } from '../../postgres/dump/find-programs.ts'
 import { loginEnvironment } from '../../postgres/dump/programs-login.ts'
 import { type Program, pipePrograms, runProgram } from '../../postgres/dump/run-program.ts'
+import { inWorkFolder } from '../../postgres/dump/work-folder.ts'
 import type { Session } from '../../postgres/session.ts'
 import { adminTarget } from '../../postgres/session-target.ts'
 import { alignAcross, type Privilege } from './access-lists.ts'
@@ -32,12 +32,7 @@ export type Copying = Readonly<{
  * lists and other owners come later. Returns the oids of the materialized views to fill.
  */
 export async function copyData(installation: Installation, copying: Copying): Promise<readonly string[]> {
-  const folder = await mkdtemp(join(tmpdir(), 'cartage-move-'))
-  try {
-    return await new Copier(installation, copying, folder).copy()
-  } finally {
-    await rm(folder, { recursive: true, force: true })
-  }
+  return inWorkFolder((folder) => new Copier(installation, copying, folder).copy())
 }
 
 class Copier {

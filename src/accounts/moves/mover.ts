@@ -1,6 +1,5 @@
 import type { Databases } from '../../postgres/databases.ts'
-import { dropOwnedElsewhere } from '../../postgres/drop-owned.ts'
-import { endingBlockers } from '../../postgres/end-blockers.ts'
+import { dropRolesEverywhere } from '../../postgres/drop-owned.ts'
 import { passwordClause } from '../../postgres/password-clause.ts'
 import { quoteIdentifier } from '../../postgres/quote.ts'
 import { adminTarget } from '../../postgres/session-target.ts'
@@ -48,9 +47,6 @@ export async function dropMover(databases: Databases, hostId: number, database: 
       'select pg_catalog.pg_terminate_backend(pid) from pg_catalog.pg_stat_activity where usename = $1',
       [mover],
     )
-    await dropOwnedElsewhere(databases, session, [mover])
-    await endingBlockers(databases, session, () =>
-      session.query(`drop role if exists ${quoteIdentifier(mover)}`),
-    )
+    await dropRolesEverywhere(databases, session, [mover])
   })
 }

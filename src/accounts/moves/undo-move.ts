@@ -1,7 +1,10 @@
 import { announceChange, awaitCaches } from '../../auth/change-feed.ts'
+import { errors } from '../../errors.ts'
+import { isReplicated } from '../../hosts/await-replicas.ts'
 import type { Installation } from '../../hosts/installation.ts'
 import { isOutOfReach } from '../../hosts/out-of-reach.ts'
 import { dropDatabase } from '../../hosts/tenant-databases.ts'
+import { firstHostId } from '../../postgres/hosts.ts'
 import { isBusy } from '../../postgres/sqlstate.ts'
 import { inTransaction } from '../../postgres/transaction.ts'
 import { dropRoles, openLogins } from '../tenant-roles.ts'
@@ -44,11 +47,18 @@ export async function undoMove(installation: Installation, move: Move, reason: s
 export async function finishMove(installation: Installation, move: Move): Promise<void> {
   const { databases } = installation
   await leavingForLater(installation, async () => {
+    // A fail-over that lost the copy or the switch would need the old place.
+    for (const hostId of [move.toHostId, firstHostId])
+      if (!(await isReplicated(databases, hostId, replicasMs)))
+        throw errors.databaseUnavailable(new Error(`the replicas of host ${hostId} are behind`))
     await dropPlace(installation, move, move.fromHostId)
     await dropMover(databases, move.toHostId, databaseOf(installation, move))
     await endMove(databases.control, move.id, 'done')
   })
 }
+
+/** How long replicas have to confirm what a move has written. */
+export const replicasMs = 10_000
 
 /** Database and roles of the account on a host where it is not. */
 async function dropPlace(installation: Installation, move: Move, hostId: number): Promise<void> {
