@@ -131,6 +131,7 @@ export const errors = {
     raise('plan-in-use', 'conflict', `The plan '${name}' is in use by ${users.join(', ')}`),
   moveUnknown: (id: string) => raise('move-unknown', 'not-found', `There is no move ${id}`),
   restoreRefused: (text: string) => raise('restore-refused', 'conflict', text),
+  moveDecided: (text: string) => raise('move-decided', 'conflict', text),
   moveFailed: (text: string, cause?: unknown) => raise('move-failed', 'conflict', text, { cause }),
   organizationHasMembers: (name: string) =>
     raise(

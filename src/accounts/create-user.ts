@@ -105,6 +105,7 @@ async function placeInOrganization(
 ): Promise<UserPlace> {
   const found = await shareOrganization(tx, organization)
   if (!found) throw errors.accountInvalid(`The organization '${organization}' does not exist`)
+  if (found.isMoving) throw errors.accountBusy(organization)
   return {
     organizationId: found.id,
     orgRole: request.isOrgAdmin ? 'admin' : 'member',

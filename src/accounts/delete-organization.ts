@@ -7,6 +7,7 @@ import { allowLongStatements } from '../postgres/control/control-pool.ts'
 import { inTransaction, onConnection } from '../postgres/transaction.ts'
 import { holdingLocks, lockOrganization, patiently } from './account-lock.ts'
 import { leavingToRepair } from './delete-user.ts'
+import { isOnItsWay } from './moves/move-store.ts'
 import {
   closeOrganization,
   deleteOrganizationRow,
@@ -28,6 +29,7 @@ export async function deleteOrganization(installation: Installation, name: strin
       throw errors.accountNotFound('Organization', name)
     }
     await onConnection(client, async (tx) => {
+      if (await isOnItsWay(tx, null, organization.id)) throw errors.accountBusy(name)
       if (!(await closeOrganization(tx, organization.id))) throw errors.organizationHasMembers(name)
       await recordAudit(tx, { actor: operator, action: 'organization.deleted', account: name })
       await announceChange(tx)

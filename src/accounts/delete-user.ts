@@ -10,6 +10,7 @@ import { inTransaction, onConnection } from '../postgres/transaction.ts'
 import { holdingLocks, lockUser, patiently } from './account-lock.ts'
 import { isOnItsWay } from './moves/move-store.ts'
 import { dropMover } from './moves/mover.ts'
+import { shareOrganization } from './organization-store.ts'
 import { dropRoles, evictFromDatabase } from './tenant-roles.ts'
 import { deleteUserRow, findAnyUser, setUserState } from './user-store.ts'
 
@@ -22,14 +23,17 @@ export async function deleteUser(installation: Installation, username: string): 
   if (orgRole === 'owner') throw errors.ownerCannotLeave(username, organization!.name)
   await holdingLocks(control, async (client) => {
     if (!(await patiently(() => lockUser(client, userId)))) throw errors.accountBusy(username)
-    // Read again: a move may have ended meanwhile, and the user is on another host.
-    const account = (await findAnyUser(client, username))?.account
-    if (account?.userId !== userId) throw errors.accountNotFound('User', username)
-    if (await isOnItsWay(client, account.userId)) throw errors.accountBusy(username)
-    await onConnection(client, async (tx) => {
-      await setUserState(tx, account.userId, 'deleting')
+    const account = await onConnection(client, async (tx) => {
+      // The lock of its organization's row: a move marks that row before it looks who the members are.
+      if (organization) await shareOrganization(tx, organization.name)
+      if (await isOnItsWay(tx, userId, organization?.id ?? null)) throw errors.accountBusy(username)
+      // Read again: a move may have ended meanwhile, and the user is on another host.
+      const now = (await findAnyUser(tx, username))?.account
+      if (now?.userId !== userId) throw errors.accountNotFound('User', username)
+      await setUserState(tx, userId, 'deleting')
       await recordAudit(tx, { actor: operator, action: 'user.deleted', account: username })
       await announceChange(tx)
+      return now
     })
     await awaitCaches(control, installation.log)
     await leavingToRepair(installation, removeUser(installation, account))

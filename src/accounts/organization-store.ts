@@ -52,18 +52,31 @@ export async function organizationState(
   return rows[0]?.state
 }
 
-export type OrganizationPlace = Readonly<{ id: number; databaseId: number; hostId: number }>
+export type OrganizationPlace = Readonly<{
+  id: number
+  databaseId: number
+  hostId: number
+  isMoving: boolean
+}>
 
-/** Where a new member goes. The share lock blocks a deletion of the organization until the member's row exists. */
+/**
+ * Where a new member goes. The share lock blocks a deletion and a move of the organization until the member's row
+ * exists.
+ */
 export async function shareOrganization(
   tx: ClientBase,
   name: string,
 ): Promise<OrganizationPlace | undefined> {
-  const { rows } = await tx.query<OrganizationPlace>(
-    `select o.id, o.database_id as "databaseId", d.host_id as "hostId"
-     from cartage.organizations o join cartage.databases d on d.id = o.database_id
-     where o.name = $1 and o.state = 'active' for share of o`,
+  const locked = await tx.query<{ id: number }>(
+    `select id from cartage.organizations where name = $1 and state = 'active' for share`,
     [name],
+  )
+  if (!locked.rows[0]) return undefined
+  // By itself: what is read beside a lock may be from before the wait for it.
+  const { rows } = await tx.query<OrganizationPlace>(
+    `select o.id, o.database_id as "databaseId", d.host_id as "hostId", o.is_moving as "isMoving"
+     from cartage.organizations o join cartage.databases d on d.id = o.database_id where o.id = $1`,
+    [locked.rows[0].id],
   )
   return rows[0]
 }

@@ -1,5 +1,6 @@
 import type { Installation } from '../hosts/installation.ts'
 import { isOutOfReach } from '../hosts/out-of-reach.ts'
+import { removeAbandonedFolders } from '../postgres/dump/work-folder.ts'
 import { isBusy } from '../postgres/sqlstate.ts'
 import { holdingLocks, lockOrganization, lockUser } from './account-lock.ts'
 import { removeOrganization } from './delete-organization.ts'
@@ -13,6 +14,8 @@ import { listUnfinishedUsers, userState } from './user-store.ts'
  * taken and is left alone.
  */
 export async function repairAccounts(installation: Installation): Promise<readonly string[]> {
+  // Of moves; what they have begun is ended by the service.
+  await removeAbandonedFolders().catch(() => undefined)
   return [...(await repairOrganizations(installation)), ...(await repairUsers(installation))]
 }
 

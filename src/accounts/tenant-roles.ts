@@ -2,7 +2,7 @@ import type { Account } from '../auth/account.ts'
 import { errors } from '../errors.ts'
 import { holdName } from '../postgres/advisory-locks.ts'
 import type { Databases } from '../postgres/databases.ts'
-import { dropInSteps, dropOwnedElsewhere } from '../postgres/drop-owned.ts'
+import { dropInSteps, dropRolesEverywhere } from '../postgres/drop-owned.ts'
 import { endBackends, endBackendsUntilGone } from '../postgres/end-backend.ts'
 import { endingBlockers } from '../postgres/end-blockers.ts'
 import { passwordClause } from '../postgres/password-clause.ts'
@@ -204,10 +204,7 @@ export async function dropRoles(
     await confirm()
     const roles = await lockOut(session, masterRole)
     if (roles.length === 0) return
-    await dropOwnedElsewhere(databases, session, roles)
-    await endingBlockers(databases, session, () =>
-      session.query(`drop role ${roles.map(quoteIdentifier).join(', ')}`),
-    )
+    await dropRolesEverywhere(databases, session, roles)
   })
 }
 

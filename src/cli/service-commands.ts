@@ -148,6 +148,17 @@ export const serviceCommands = {
     },
   },
   'org list': { summary: 'list the organizations' },
+  'org move': {
+    summary: 'move an organization, with all its members, to another host',
+    arguments: [
+      { name: 'NAME', kind: 'text' },
+      { name: 'HOST', kind: 'text' },
+    ],
+    details: [
+      'Requests of its members are refused meanwhile, and their jobs wait. A move that fails or is interrupted leaves',
+      'the organization where it was.',
+    ],
+  },
   'org delete': {
     summary: 'delete an organization and its owner',
     arguments: nameArgument,
@@ -209,7 +220,23 @@ export const serviceCommands = {
     options: { of: { type: 'string', value: 'HOST', help: 'of this host only' } },
   },
   'host replica remove': { summary: 'send no more reads to a replica', arguments: nameArgument },
-  'move list': { summary: 'list the moves of users, the newest first' },
+  'move list': { summary: 'list the moves of accounts, the newest first' },
+  'move cancel': {
+    summary: 'cancel a move before its switch',
+    arguments: [{ name: 'ID', kind: 'text' }],
+    details: [
+      'What was copied is dropped, and the account is served where it was. Later the move is past its switch.',
+    ],
+  },
+  'host drain': {
+    summary: 'move all users and organizations of a host to others',
+    arguments: nameArgument,
+    options: { to: { type: 'string', value: 'HOST', help: 'the host that takes all' } },
+    details: [
+      'The host takes no new users from then on. Its accounts go to the hosts with the most room, one after the',
+      'other, the largest first. Can be interrupted and repeated. The exit code is 1 if an account is left.',
+    ],
+  },
   'host remove': { summary: 'remove a host that has no users', arguments: nameArgument },
   repair: {
     summary: 'remove what a killed process left half-made or half-removed',

@@ -4,6 +4,7 @@ import type {
   AuditDocument,
   AuditFilter,
   CheckDocument,
+  DrainDocument,
   HostDocument,
   LimitChanges,
   MoveDocument,
@@ -112,6 +113,9 @@ function organizationsOf(connection: Connection) {
     list: async () => (await sendForJson<OrganizationList>(connection, 'listOrganizations')).organizations,
     read: (name: string) => sendForJson<OrganizationDocument>(connection, 'readOrganization', one(name)),
     delete: (name: string) => sendForJson<Deleted<'name'>>(connection, 'deleteOrganization', one(name)),
+    /** Begins to move the organization, with all its members, to another host. `moves.read` tells how far it is. */
+    move: (name: string, host: string) =>
+      sendForJson<MoveDocument>(connection, 'moveOrganization', { ...one(name), json: { host } }),
   }
 }
 
@@ -122,6 +126,9 @@ const hostsOf = (connection: Connection) => ({
     sendForJson<HostDocument>(connection, 'changeHost', { parameters: { host }, json }),
   /** Standbys of a host that may answer reads. */
   replicas: (host: string) => replicasOf(connection, host),
+  /** Begins to move all that it has to other hosts, or to one. Can be repeated. */
+  drain: (host: string, json: Readonly<{ to?: string }> = {}) =>
+    sendForJson<DrainDocument>(connection, 'drainHost', { parameters: { host }, json }),
 })
 
 function replicasOf(connection: Connection, host: string) {
@@ -144,6 +151,9 @@ const movesOf = (connection: Connection) => ({
       .moves,
   read: (id: number) =>
     sendForJson<MoveDocument>(connection, 'readMove', { parameters: { move: String(id) } }),
+  /** Before its switch; then `read` tells when it is undone. */
+  cancel: (id: number) =>
+    sendForJson<MoveDocument>(connection, 'cancelMove', { parameters: { move: String(id) } }),
 })
 
 export type MasterKey = Readonly<{ username: string; api_key: string }>

@@ -14,7 +14,9 @@ export const auditActions = [
   'plan.changed',
   'plan.deleted',
   'organization.created',
+  'organization.moved',
   'organization.deleted',
+  'move.cancelled',
   'key.created',
   'key.changed',
   'key.used',
@@ -84,7 +86,7 @@ export const accountLimitNames = Object.keys(accountLimits) as readonly AccountL
 export type SetLimits = Readonly<
   Partial<Record<AccountLimit, number>> & { rates?: Readonly<Partial<Record<EndpointGroup, string>>> }
 >
-/** How far the move of a user is. Before `cleaning` the user is on its old host, from then on on the new one. */
+/** How far a move is. Before `cleaning` the account is on its old host, from then on on the new one. */
 export const movePhases = [
   'waiting',
   'stopping',

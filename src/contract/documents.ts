@@ -703,10 +703,12 @@ export type ReplicaDocument = Readonly<{
   /** Without role and password. */
   address: string
 }>
-/** A user on its way to another host, or arrived. Times are null until then. */
+/** A user or an organization on its way to another host, or arrived. Times are null until then. */
 export type MoveDocument = Readonly<{
   id: number
-  username: string
+  /** Null: an organization moves, with all its members. */
+  username: string | null
+  organization: string | null
   from_host: string
   to_host: string
   phase: MovePhase
@@ -714,11 +716,19 @@ export type MoveDocument = Readonly<{
   progress: number
   error: string | null
   created_at: string
-  /** Since when requests of the user are refused. */
+  /** Since when requests of its users are refused. */
   stopped_at: string | null
-  /** Since when the user is served again. */
+  /** Since when they are served again. */
   served_at: string | null
   ended_at: string | null
+}>
+/** A host that gives its users and organizations to others. */
+export type DrainDocument = Readonly<{
+  host: string
+  /** From this host, and not ended, in the order in which they are carried out. */
+  moves: readonly MoveDocument[]
+  /** What has no move, and why. */
+  left: readonly Readonly<{ username: string | null; organization: string | null; reason: string }>[]
 }>
 export type CheckDocument = Readonly<{ name: string; status: CheckStatus; advice: string }>
 export type AuditDocument = Readonly<{

@@ -29,6 +29,7 @@ export const errorCodes = [
   'account-suspended',
   'account-moving',
   'move-unknown',
+  'move-decided',
   'move-failed',
   'restore-refused',
   'account-busy',

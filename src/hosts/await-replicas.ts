@@ -1,4 +1,6 @@
+import type { Databases } from '../postgres/databases.ts'
 import type { Session } from '../postgres/session.ts'
+import { adminTarget } from '../postgres/session-target.ts'
 import { poll } from '../waiting/poll.ts'
 
 /**
@@ -12,6 +14,11 @@ export async function awaitReplicas(administrator: Session, waitMs: number): Pro
   const position = await writeToLog(administrator)
   const areEnough = async () => (await countConfirmed(administrator, position)) >= needed || undefined
   return (await poll(areEnough, { everyMs: 20, timeoutMs: waitMs })) ?? false
+}
+
+/** The same for a host. */
+export function isReplicated({ admin, hosts }: Databases, hostId: number, waitMs: number): Promise<boolean> {
+  return admin.use(adminTarget(hosts, hostId), (session) => awaitReplicas(session, waitMs))
 }
 
 /** How many replicas must confirm a commit: `ANY 2 (a, b, c)`, `FIRST 2 (a, b)`, `2 (a, b)`; 1 for a plain list. */

@@ -57,6 +57,13 @@ export async function shareHost(tx: ClientBase, name: string): Promise<TakenHost
   return rows[0]
 }
 
+export async function acceptsUsers(control: Queryable, hostId: number): Promise<boolean> {
+  const { rowCount } = await control.query('select from cartage.hosts where id = $1 and accepts_users', [
+    hostId,
+  ])
+  return rowCount === 1
+}
+
 /** False: there is no such host. */
 export async function setAcceptsUsers(tx: ClientBase, name: string, accepts: boolean): Promise<boolean> {
   const { rowCount } = await tx.query('update cartage.hosts set accepts_users = $2 where name = $1', [

@@ -18,7 +18,7 @@ export async function removeHost(installation: Installation, name: string): Prom
     if (host.isFirst) throw errors.hostInvalid(`The host '${name}' holds the control database`)
     if (host.databases > 0)
       throw errors.hostInvalid(
-        `The host '${name}' has ${host.databases} databases of users: move them to another host first (cartage user move), or delete them`,
+        `The host '${name}' has ${host.databases} databases of users: move them to other hosts first (cartage host drain ${name})`,
       )
     if (host.moves > 0)
       throw errors.hostInvalid(`A user moves from or to the host '${name}' (cartage move list)`)

@@ -1,8 +1,11 @@
 import type { Databases } from './databases.ts'
+import { endBackends } from './end-backend.ts'
 import { endingBlockers } from './end-blockers.ts'
 import { quoteIdentifier } from './quote.ts'
 import type { Session } from './session.ts'
 import { adminTarget } from './session-target.ts'
+import { hasSqlstate, sqlstate } from './sqlstate.ts'
+import { tenantRolePattern } from './tenant-names.ts'
 
 /**
  * Removes roles from every database of their host except `home`, so that they can be dropped. Roles belong to the whole
@@ -34,6 +37,46 @@ export async function dropOwnedElsewhere(
       }),
     )
   }
+}
+
+/**
+ * Drops roles with all that names them. A tenant may commit another GRANT between the two steps: then both are repeated,
+ * and from the second time on what tenants run in the databases that name the roles is ended first.
+ */
+export async function dropRolesEverywhere(
+  databases: Databases,
+  session: Session,
+  roles: readonly string[],
+): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    await dropOwnedElsewhere(databases, session, roles)
+    try {
+      await endingBlockers(databases, session, () =>
+        session.query(`drop role if exists ${roles.map(quoteIdentifier).join(', ')}`),
+      )
+      return
+    } catch (error) {
+      if (attempt === mostDrops || !hasSqlstate(error, sqlstate.dependentObjectsStillExist)) throw error
+      if (attempt > 1) await endGranters(databases, session, roles)
+    }
+  }
+}
+
+const mostDrops = 6
+
+async function endGranters(
+  { namespace }: Databases,
+  session: Session,
+  roles: readonly string[],
+): Promise<void> {
+  const inNaming = `datname in (
+    select database.datname from pg_catalog.pg_shdepend
+    join pg_catalog.pg_authid role on refclassid = 'pg_catalog.pg_authid'::regclass and refobjid = role.oid
+    join pg_catalog.pg_database database on database.oid = dbid where rolname = any ($1))`
+  await endBackends(session, `usename ~ $2 and state <> 'idle' and ${inNaming}`, [
+    roles,
+    tenantRolePattern(namespace),
+  ])
 }
 
 /**

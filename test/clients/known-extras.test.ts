@@ -113,6 +113,13 @@ function bodiesAboutUser(username: string, headers: Record<string, string>): Rec
     createPlan: { body: { name: `plan-${username}` }, headers },
     changePlan: { parameters: { plan: `plan-${username}` }, body: { limits: {} }, headers },
     moveUser: { parameters, body: { host: 'local' }, headers, refusal: /is on the host 'local' already/ },
+    moveOrganization: {
+      parameters: { organization: 'nobody' },
+      body: { host: 'local' },
+      headers,
+      refusal: /Organization 'nobody' not found/,
+    },
+    drainHost: { parameters: { host: 'none' }, body: {}, headers, refusal: /There is no host 'none'/ },
     changeHost: { parameters: { host: 'local' }, body: { accepts_users: true }, headers },
     addReplica: {
       parameters: { host: 'local' },

@@ -135,6 +135,8 @@ async function askForAccounts(ask: Ask, name: string, admin: Headers): Promise<v
   await ask('createOrganization', 201, { json: { name: organization, owner: { username } }, headers: admin })
   await ask('listOrganizations', 200, { headers: admin })
   await ask('readOrganization', 200, { parameters: { organization }, headers: admin })
+  const toNowhere = { parameters: { organization }, json: { host: 'local' }, headers: admin }
+  await ask('moveOrganization', 422, toNowhere)
   await ask('deleteOrganization', 200, { parameters: { organization }, headers: admin })
 }
 
@@ -146,8 +148,10 @@ async function askForInstallation(ask: Ask, name: string, admin: Headers): Promi
   await ask('listReplicas', 200, { parameters, headers: admin })
   await ask('addReplica', 422, { parameters, json: { name: 'east' }, headers: admin })
   await ask('removeReplica', 404, { parameters: { ...parameters, replica: 'east' }, headers: admin })
+  await ask('drainHost', 422, { parameters: { host: 'nowhere' }, json: {}, headers: admin })
   await ask('listMoves', 200, { headers: admin })
   await ask('readMove', 404, { parameters: { move: '1' }, headers: admin })
+  await ask('cancelMove', 404, { parameters: { move: '1' }, headers: admin })
   await ask('runDoctor', 200, { headers: admin })
   await ask('listAudit', 200, { query: { account: name, limit: '2' }, headers: admin })
   await ask('listAudit', 400, { query: { limit: '0' }, headers: admin })

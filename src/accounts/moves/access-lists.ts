@@ -1,5 +1,6 @@
 import { quoteIdentifier } from '../../postgres/quote.ts'
 import type { Session } from '../../postgres/session.ts'
+import { masterRoleOf } from '../../postgres/tenant-names.ts'
 
 /** One privilege that one role gave another on an object, a column, or objects to come. */
 export type Privilege = Readonly<{
@@ -108,6 +109,33 @@ export async function alignPrivileges(
     for (const privilege of missing) await apply(administrator, privilege, 'grant')
   }
 }
+
+/**
+ * Before all is made equal: members of an organization have the privileges on each other's objects that they have on the
+ * other host, as far as the objects are there, and no others. What a user may do with its own objects stays as it is.
+ */
+export async function alignAcross(
+  administrator: Session,
+  roles: readonly string[],
+  wanted: readonly Privilege[],
+): Promise<void> {
+  const held = await readPrivileges(administrator, roles)
+  const objects = new Set(held.map(({ kind, object }) => `${kind} ${object}`))
+  const [heldKeys, wantedKeys] = [new Set(held.map(keyAcross)), new Set(wanted.map(keyAcross))]
+  // By the owner, who may not be the one that it will be.
+  const byOwner = (privilege: Privilege) => ({ ...privilege, grantor: null })
+  for (const privilege of held.filter(isAcross))
+    if (!wantedKeys.has(keyAcross(privilege))) await apply(administrator, byOwner(privilege), 'revoke')
+  for (const privilege of wanted.filter(isAcross))
+    if (objects.has(`${privilege.kind} ${privilege.object}`) && !heldKeys.has(keyAcross(privilege)))
+      await apply(administrator, byOwner(privilege), 'grant')
+}
+
+const isAcross = ({ grantor, grantee }: Privilege) =>
+  grantor !== null && (grantee === null || masterRoleOf(grantee) !== masterRoleOf(grantor))
+
+const keyAcross = (privilege: Privilege) =>
+  keyOf({ ...privilege, grantor: privilege.grantor && masterRoleOf(privilege.grantor) })
 
 /** One pass for each link of a chain of grants with grant option. */
 const mostPasses = 8

@@ -1,25 +1,33 @@
 import type { PoolClient } from 'pg'
-import type { Account } from '../../auth/account.ts'
-import { userByName } from '../../auth/account-store.ts'
 import { announceChange, awaitCaches } from '../../auth/change-feed.ts'
 import { AppError, errors } from '../../errors.ts'
+import { isReplicated } from '../../hosts/await-replicas.ts'
 import type { Installation } from '../../hosts/installation.ts'
 import { newestOf } from '../../hosts/tenant-databases.ts'
 import { allowLongStatements } from '../../postgres/control/control-pool.ts'
 import { onConnection } from '../../postgres/transaction.ts'
-import { lockUser } from '../account-lock.ts'
-import { holdJobs } from '../suspension/suspension-store.ts'
+import { unlessAborted } from '../../waiting/unless-aborted.ts'
+import { lockOrganization, lockUser } from '../account-lock.ts'
 import { requireEqual } from './compare.ts'
 import { copyAccount, prepareMove } from './copy-account.ts'
-import { hasEnded, type Move } from './move.ts'
-import { enterPhase, findMove, markArrived, recordProgress, switchHost } from './move-store.ts'
+import { databaseOf, type Household } from './household.ts'
+import { hasEnded, type Move, nameOf } from './move.ts'
+import {
+  enterPhase,
+  findMove,
+  isGivenUp,
+  markArrived,
+  membersOf,
+  recordProgress,
+  switchHost,
+} from './move-store.ts'
 import { stopAccount } from './stop-account.ts'
-import { finishMove, undoMove } from './undo-move.ts'
+import { finishMove, replicasMs, undoMove } from './undo-move.ts'
 
 /**
  * Carries out a move, or ends one that was cut off: before the switch it is undone, after it it is finished. The lock of
- * the user ends with the process that works on the move, so a move whose lock is free is in nobody's hands. Does nothing
- * if another process has the lock.
+ * the account ends with the process that works on the move, so a move whose lock is free is in nobody's hands. Does
+ * nothing if another process has the lock.
  */
 export async function carryOut(installation: Installation, id: number, stopped: AbortSignal): Promise<void> {
   const { control } = installation.databases
@@ -29,7 +37,7 @@ export async function carryOut(installation: Installation, id: number, stopped: 
   client.once('end', onLost).once('error', onLost)
   try {
     const move = await findMove(client, id)
-    if (!move || hasEnded(move) || !(await lockUser(client, move.userId))) return
+    if (!move || hasEnded(move) || !(await lockAccount(client, move))) return
     await settle(
       installation,
       client,
@@ -42,6 +50,9 @@ export async function carryOut(installation: Installation, id: number, stopped: 
     client.release(true)
   }
 }
+
+const lockAccount = (client: PoolClient, { userId, organizationId }: Move) =>
+  userId === null ? lockOrganization(client, organizationId!) : lockUser(client, userId)
 
 /** Code of the tenant runs while its rows are copied, and may never end. */
 const longestMoveMs = 12 * 3_600_000
@@ -57,16 +68,37 @@ async function settle(
   if (!move || hasEnded(move)) return
   const failure =
     move.phase === 'waiting'
-      ? await perform(installation, client, move, signal).catch((error: unknown) =>
-          explain(installation, error),
-        )
+      ? await untilCancelled(installation, id, signal, (either) =>
+          perform(installation, client, move, either),
+        ).catch((error: unknown) => explain(installation, error))
       : 'The process that carried it out has ended'
   if (typeof failure === 'string' && (await undoMove(installation, move, failure))) return
-  await finishMove(installation, move)
+  const now = await findMove(installation.databases.control, id)
+  // Cancelled before it had begun.
+  if (now && !hasEnded(now)) await finishMove(installation, move)
+}
+
+/** Aborts when the move is cancelled, here or in another process. */
+async function untilCancelled<T>(
+  { databases: { control } }: Installation,
+  id: number,
+  signal: AbortSignal,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const cancelled = new AbortController()
+  const look = async () => {
+    if (await isGivenUp(control, id)) cancelled.abort(errors.moveFailed('The move was given up'))
+  }
+  const timer = setInterval(() => void look().catch(() => undefined), 1_000)
+  try {
+    return await work(AbortSignal.any([signal, cancelled.signal]))
+  } finally {
+    clearInterval(timer)
+  }
 }
 
 function explain({ log }: Installation, error: unknown): string {
-  if (!(error instanceof AppError)) log.error({ err: error }, 'the move of a user failed')
+  if (!(error instanceof AppError)) log.error({ err: error }, 'the move of an account failed')
   const text = error instanceof Error ? error.message : String(error)
   return text.slice(0, longestReason)
 }
@@ -81,14 +113,15 @@ async function perform(
   signal: AbortSignal,
 ): Promise<void> {
   const { control } = installation.databases
-  const account = await userByName(client, move.username)
-  if (!account) throw errors.accountNotFound('User', move.username)
-  const programs = await prepareMove(installation, account, move)
-  const roles = await stopAccount(installation, client, account, move)
+  const members = await membersOf(client, move)
+  const household: Household = { database: databaseOf(installation, move), members }
+  if (members.length === 0) throw errors.accountNotFound('Account', nameOf(move))
+  const programs = await prepareMove(installation, household, move)
+  const roles = await stopAccount(installation, client, household, move, signal)
   await require(enterPhase(client, move.id, 'copying'))
   const noteProgress = (percent: number) => recordProgress(control, move.id, percent).catch(() => undefined)
   const { before, after } = await copyAccount(installation, {
-    account,
+    household,
     move,
     programs,
     roles,
@@ -97,9 +130,11 @@ async function perform(
   })
   await require(enterPhase(client, move.id, 'checking'))
   await noteProgress(90)
-  requireEqual(await before, await after())
-  signal.throwIfAborted()
-  await switchOver(installation, client, account, move)
+  const [here, there] = await unlessAborted(signal, Promise.all([before, after()]))
+  requireEqual(here, there)
+  if (!(await isReplicated(installation.databases, move.toHostId, replicasMs)))
+    throw errors.moveFailed(`The replicas of the host '${move.toHost}' have not confirmed the copy in time`)
+  await switchOver(installation, client, move)
 }
 
 async function require(isDone: Promise<boolean>): Promise<void> {
@@ -107,20 +142,14 @@ async function require(isDone: Promise<boolean>): Promise<void> {
 }
 
 /**
- * The one transaction that decides where the user is. On the connection that holds the lock: if that was lost, another
+ * The one transaction that decides where the account is. On the connection that holds the lock: if that was lost, another
  * process may be undoing the move.
  */
-async function switchOver(
-  installation: Installation,
-  client: PoolClient,
-  account: Account,
-  move: Move,
-): Promise<void> {
+async function switchOver(installation: Installation, client: PoolClient, move: Move): Promise<void> {
   await onConnection(client, async (tx) => {
     await allowLongStatements(tx)
     await require(switchHost(tx, move, newestOf(installation.tenantMigrations)))
     await require(markArrived(tx, move))
-    await holdJobs(tx, account.userId, false)
     await announceChange(tx)
   })
   await awaitCaches(installation.databases.control, installation.log)

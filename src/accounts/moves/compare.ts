@@ -1,4 +1,3 @@
-import type { Account } from '../../auth/account.ts'
 import { errors } from '../../errors.ts'
 import type { Installation } from '../../hosts/installation.ts'
 import type { Session } from '../../postgres/session.ts'
@@ -29,7 +28,7 @@ const cut = (text: string) => (text.length > 200 ? `${text.slice(0, 200)}...` : 
 /** Counts and checksums of all rows, sequences, definitions, owners, access lists and what the service keeps. */
 export async function picture(
   { databases }: Installation,
-  { database, masterRole, username }: Account,
+  database: string,
   hostId: number,
   roles: readonly string[],
 ): Promise<Picture> {
@@ -46,9 +45,9 @@ export async function picture(
     note('privilege', await readPrivileges(session, roles))
     for (const [what, text] of Object.entries(definitions))
       note(what, (await session.query<Definition>(shortened(text), [roles])).rows)
-    seen.set('record of the service', JSON.stringify(await readRecords(session, username)))
+    seen.set('record of the service', JSON.stringify(await readRecords(session)))
   })
-  const reader: SessionTarget = { hostId, database, role: moverOf(masterRole), searchPath: 'pg_catalog' }
+  const reader: SessionTarget = { hostId, database, role: moverOf(database), searchPath: 'pg_catalog' }
   await job.use(reader, async (session) => {
     await session.query(`set datestyle = 'ISO, YMD'; set timezone = 'UTC'; set intervalstyle = 'postgres';
       set extra_float_digits = 3; set bytea_output = 'hex'; set lc_monetary = 'C'; set statement_timeout = 0`)

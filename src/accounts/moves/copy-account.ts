@@ -1,5 +1,5 @@
-import type { Account } from '../../auth/account.ts'
 import { errors } from '../../errors.ts'
+import { acceptsUsers } from '../../hosts/host-store.ts'
 import type { Installation } from '../../hosts/installation.ts'
 import { newestOf } from '../../hosts/tenant-databases.ts'
 import { type DumpPrograms, findDumpPrograms } from '../../postgres/dump/find-programs.ts'
@@ -9,26 +9,44 @@ import { alignPrivileges, readPrivileges } from './access-lists.ts'
 import { fillViews, logInFirst } from './as-the-user.ts'
 import { type Picture, picture } from './compare.ts'
 import { copyData } from './copy-data.ts'
+import { type Household, mastersOf } from './household.ts'
 import type { Move, Way } from './move.ts'
 import { isMigrated } from './move-store.ts'
 import { createMover } from './mover.ts'
-import { makePlace, readRecords, requireFreePlace, writeQuota, writeRecords } from './new-place.ts'
+import { makePlace, readRecords, requireFreePlace, writeQuotas, writeRecords } from './new-place.ts'
 import { giveToOwners, readOwned } from './owners.ts'
 
-/** Refuses what would fail later, while the user is still served. Returns the programs to copy with. */
+/** Refuses what would fail later, while the account is still served. Returns the programs to copy with. */
 export async function prepareMove(
   installation: Installation,
-  account: Account,
-  { fromHostId, toHostId, toHost }: Move,
+  { database, members }: Household,
+  move: Move,
 ): Promise<DumpPrograms> {
   const { control } = installation.databases
+  const { fromHostId, toHostId, toHost } = move
+  if (!(await acceptsUsers(control, toHostId)))
+    throw errors.moveFailed(`The host '${toHost}' takes no new users`)
   const [from, to] = [await majorOf(installation, fromHostId), await majorOf(installation, toHostId)]
   if (to < from)
     throw errors.moveFailed(`The host '${toHost}' has PostgreSQL ${to}, which is older than ${from}`)
-  if (!(await isMigrated(control, account.userId, newestOf(installation.tenantMigrations))))
-    throw errors.moveFailed('The database of the user lacks the newest migration: see cartage doctor')
-  await requireFreePlace(installation, account, toHostId)
+  if (!(await isMigrated(control, move, newestOf(installation.tenantMigrations))))
+    throw errors.moveFailed('Its database lacks the newest migration: see cartage doctor')
+  if (members[0]!.organization && (await hasLargeObjects(installation, fromHostId, database)))
+    throw errors.moveFailed('Large objects of an organization cannot be moved: store them in tables')
+  await requireFreePlace(installation, database, await mastersOf(installation, move), toHostId)
   return findDumpPrograms(to)
+}
+
+/** No tenant can make one, only an operator for it. They are copied with the rows of a user, all as one role. */
+async function hasLargeObjects(
+  { databases: { admin, hosts } }: Installation,
+  hostId: number,
+  database: string,
+): Promise<boolean> {
+  const { rowCount } = await admin.use(adminTarget(hosts, hostId, database), (session) =>
+    session.query('select from pg_catalog.pg_largeobject_metadata limit 1'),
+  )
+  return rowCount !== 0
 }
 
 /** The version of a host. */
@@ -46,7 +64,7 @@ export async function majorOf(
 
 type Copy = Readonly<{
   /** On the host that it is copied from. */
-  account: Account
+  household: Household
   move: Way
   programs: DumpPrograms
   roles: readonly string[]
@@ -58,41 +76,42 @@ type Pictures = Readonly<{ before: Promise<Picture>; after: () => Promise<Pictur
 
 /** Copies all of the account to the other host, and says how to compare the two. */
 export async function copyAccount(installation: Installation, copy: Copy): Promise<Pictures> {
-  const { account, move, roles, noteProgress, signal } = copy
+  const { household, move, roles, noteProgress, signal } = copy
+  const { database, members } = household
   const { databases, secrets } = installation
   const on = <T>(hostId: number, work: (session: Session) => Promise<T>) =>
-    databases.admin.use(adminTarget(databases.hosts, hostId, account.database), work)
-  await makePlace(installation, account, move.toHostId, roles)
-  await logInFirst(installation, { ...account, hostId: move.toHostId })
+    databases.admin.use(adminTarget(databases.hosts, hostId, database), work)
+  await makePlace(installation, household, move.toHostId, roles)
+  await logInFirst(installation, { ...members[0]!, hostId: move.toHostId })
   for (const hostId of [move.fromHostId, move.toHostId])
-    await createMover(databases, secrets, hostId, account.masterRole)
+    await createMover(databases, secrets, hostId, household)
   const { owned, privileges, records, bytes } = await on(move.fromHostId, async (session) => ({
     owned: await readOwned(session, roles),
     privileges: await readPrivileges(session, roles),
-    records: await readRecords(session, account.username),
+    records: await readRecords(session),
     bytes: await sizeOf(session),
   }))
-  const before = picture(installation, account, move.fromHostId, roles)
+  const before = picture(installation, database, move.fromHostId, roles)
   // It is awaited later; until then a failure is no unhandled one.
   before.catch(() => undefined)
   const size = () => on(move.toHostId, sizeOf)
   const fits = <T>(work: (late: AbortSignal) => Promise<T>) =>
     whileItFits((tooLarge) => work(AbortSignal.any([signal, tooLarge])), size, 2 * bytes + roomBytes)
   const onBytes = progressOf(bytes, noteProgress)
-  const filled = await fits((late) => copyData(installation, { ...copy, signal: late, onBytes }))
+  const filled = await fits((late) => copyData(installation, { ...copy, privileges, signal: late, onBytes }))
   signal.throwIfAborted()
   await noteProgress(80)
   await on(move.toHostId, async (session) => {
-    await giveToOwners(session, owned, account.masterRole)
-    await writeRecords(session, account.username, records)
+    await giveToOwners(session, owned)
+    await writeRecords(session, records)
     const different = await alignPrivileges(session, roles, privileges)
     if (different[0])
       throw errors.moveFailed(`A privilege could not be copied: ${JSON.stringify(different[0])}`)
   })
   signal.throwIfAborted()
-  await on(move.toHostId, (session) => writeQuota(session, account.username, records))
-  await fits((late) => fillViews(installation, account, move, filled, late))
-  return { before, after: () => picture(installation, account, move.toHostId, roles) }
+  await on(move.toHostId, (session) => writeQuotas(session, records))
+  await fits((late) => fillViews(installation, household, move, filled, late))
+  return { before, after: () => picture(installation, database, move.toHostId, roles) }
 }
 
 /** Without a quota code of the tenant that runs meanwhile could fill the disk of the other host. */

@@ -6,6 +6,7 @@ export function moveDocument(move: Move): MoveDocument {
   return {
     id: move.id,
     username: move.username,
+    organization: move.organization,
     from_host: move.fromHost,
     to_host: move.toHost,
     phase: move.phase,

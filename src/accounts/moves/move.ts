@@ -3,11 +3,13 @@ import type { MovePhase } from '../../contract/admin-names.ts'
 /** From which host to which. */
 export type Way = Pick<Move, 'fromHostId' | 'toHostId'>
 
-/** A user on its way from one host to another, or one that has arrived. */
+/** An account on its way from one host to another, or one that has arrived: a user, or an organization. */
 export type Move = Readonly<{
   id: number
-  userId: number
-  username: string
+  userId: number | null
+  username: string | null
+  organizationId: number | null
+  organization: string | null
   fromHostId: number
   fromHost: string
   toHostId: number
@@ -17,10 +19,15 @@ export type Move = Readonly<{
   progress: number
   error: string | null
   createdAt: Date
-  /** Since when the user is not served, and when it was served again. */
+  /** Since when the account is not served, and when it was served again. */
   stoppedAt: Date | null
   servedAt: Date | null
   endedAt: Date | null
 }>
 
 export const hasEnded = ({ phase }: Move) => phase === 'done' || phase === 'failed'
+
+export const nameOf = ({ username, organization }: Move) => username ?? organization!
+
+/** For sentences. */
+export const kindOf = ({ userId }: Move) => (userId === null ? 'organization' : 'user')

@@ -1,10 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { errors } from '../../errors.ts'
 import type { Installation } from '../../hosts/installation.ts'
+import { cancelMove } from './cancel-move.ts'
 import { carryOut } from './carry-out.ts'
+import { type Drain, drainHost } from './drain-host.ts'
 import type { Move } from './move.ts'
 import { unfinishedMoves } from './move-store.ts'
-import { requestMove } from './request-move.ts'
+import { requestMove, type Wanted } from './request-move.ts'
 
 /** Carries out the moves of this installation, one after the other, and ends those of dead processes. */
 export class Moves {
@@ -18,8 +20,22 @@ export class Moves {
   }
 
   /** Answers at once. Whoever is free carries it out. */
-  async request(username: string, host: string): Promise<Move> {
-    const move = await requestMove(this.#installation, username, host)
+  async request(wanted: Wanted, host: string): Promise<Move> {
+    const move = await requestMove(this.#installation, wanted, host)
+    this.#waking.abort()
+    return move
+  }
+
+  /** The same for all that a host has. */
+  async drain(host: string, to?: string): Promise<Drain> {
+    const drain = await drainHost(this.#installation, host, to)
+    this.#waking.abort()
+    return drain
+  }
+
+  /** Answers at once, too. */
+  async cancel(id: number): Promise<Move> {
+    const move = await cancelMove(this.#installation, id)
     this.#waking.abort()
     return move
   }

@@ -6,40 +6,50 @@ import { passwordClause } from '../../postgres/password-clause.ts'
 import { quoteIdentifier } from '../../postgres/quote.ts'
 import type { Session } from '../../postgres/session.ts'
 import { adminTarget } from '../../postgres/session-target.ts'
-import { otherRolesPattern } from '../../postgres/tenant-names.ts'
+import { masterRoleOfKey } from '../../postgres/tenant-names.ts'
 import { admitToDatabase, createRoles, tenantRoleAttributes } from '../tenant-roles.ts'
+import type { Household } from './household.ts'
 
 /** Refuses a host that has something of these names: it would be overwritten. */
 export async function requireFreePlace(
   { databases: { admin, hosts } }: Installation,
-  { database, masterRole }: Account,
+  database: string,
+  masterRoles: readonly string[],
   hostId: number,
 ): Promise<void> {
   const { rows } = await admin.use(adminTarget(hosts, hostId), (session) =>
     session.query<{ name: string }>(
-      `select rolname::text as name from pg_catalog.pg_roles where rolname = $1 or rolname ~ $3
+      `select rolname::text as name from pg_catalog.pg_roles
+       where pg_catalog.regexp_replace(rolname, '_(public|k[0-9]+)$', '') = any ($1)
        union select datname::text from pg_catalog.pg_database where datname = $2`,
-      [masterRole, database, otherRolesPattern(masterRole)],
+      [masterRoles, database],
     ),
   )
   if (rows[0])
     throw errors.moveFailed(`The host '${hosts.get(hostId).name}' has a role or database ${rows[0].name}`)
 }
 
-/** The database, roles and rows of the user on another host, still without data and without a quota. */
+/** The database, and roles and rows of all members, on another host, still without data and without quotas. */
 export async function makePlace(
   installation: Installation,
-  account: Account,
+  { database, members }: Household,
   hostId: number,
   roles: readonly string[],
 ): Promise<void> {
-  const { databases, secrets } = installation
-  const place = { ...account, hostId, quotaBytes: 0 }
-  // What is there may be the user itself, after another move: this process may have stood still.
-  await createTenantDatabase(installation, hostId, account.database, 'stays')
-  await createRoles(databases, secrets, place)
+  // What is there may be the account itself, after another move: this process may have stood still.
+  await createTenantDatabase(installation, hostId, database, 'stays')
+  for (const member of members) await admitMember(installation, { ...member, hostId, quotaBytes: 0 }, roles)
+}
+
+async function admitMember(
+  { databases, secrets }: Installation,
+  account: Account,
+  roles: readonly string[],
+): Promise<void> {
+  const { hostId } = account
+  await createRoles(databases, secrets, account)
   const { masterRole, publicRole } = account
-  const keyRoles = roles.filter((role) => role !== masterRole && role !== publicRole)
+  const keyRoles = roles.filter((role) => role !== masterRole && masterRoleOfKey(role) === masterRole)
   await databases.admin.use(adminTarget(databases.hosts, hostId), async (session) => {
     for (const role of keyRoles)
       await session.query(
@@ -48,7 +58,7 @@ export async function makePlace(
          grant ${quoteIdentifier(role)} to ${quoteIdentifier(masterRole)}`,
       )
   })
-  await admitToDatabase(databases, place, [])
+  await admitToDatabase(databases, account, [])
   // For large objects that an operator has given the user. The access lists are made equal later, so it is for the copy only.
   await databases.admin.use(adminTarget(databases.hosts, hostId, account.database), (session) =>
     session.query(`grant execute on function pg_catalog.lo_create(oid) to ${quoteIdentifier(masterRole)}`),
@@ -57,18 +67,25 @@ export async function makePlace(
 
 /** What the service itself keeps in a tenant database, with names in place of oids. */
 export type Records = Readonly<{
-  quota: string
-  roles: readonly Readonly<{ role: string; type: string; services: readonly string[]; version: number }>[]
+  quotas: readonly Readonly<{ username: string; bytes: string }>[]
+  roles: readonly Readonly<{
+    role: string
+    username: string
+    type: string
+    services: readonly string[]
+    version: number
+  }>[]
   grants: readonly Readonly<Record<string, unknown>>[]
   changes: readonly Readonly<{ relation: string; updatedAt: string }>[]
 }>
 
-export async function readRecords(session: Session, username: string): Promise<Records> {
+export async function readRecords(session: Session): Promise<Records> {
   const { rows } = await session.query<Records>(
     `select
-       (select quota_in_bytes::text from cartage.accounts where username = $1) as quota,
+       (select coalesce(pg_catalog.json_agg(a order by a.username), '[]') from (
+          select username, quota_in_bytes::text as bytes from cartage.accounts) a) as quotas,
        (select coalesce(pg_catalog.json_agg(r order by r.role), '[]') from (
-          select role_name as role, key_type as type, services, version from cartage.roles where username = $1) r) as roles,
+          select role_name as role, username, key_type as type, services, version from cartage.roles) r) as roles,
        (select coalesce(pg_catalog.json_agg(g), '[]') from (
           select g.role_name, g.schema_name, g.table_name, g.permissions, g.made_by,
             (pg_catalog.pg_identify_object('pg_catalog.pg_class'::regclass, c.oid, 0)).identity as relation
@@ -77,24 +94,19 @@ export async function readRecords(session: Session, username: string): Promise<R
           select (pg_catalog.pg_identify_object('pg_catalog.pg_class'::regclass, c.oid, 0)).identity as relation,
             pg_catalog.max(t.updated_at)::text as "updatedAt"
           from cartage.table_changes t join pg_catalog.pg_class c on c.oid = t.relation group by c.oid) m) as changes`,
-    [username],
   )
   return rows[0]!
 }
 
-/** Stores them, all but the quota. As a replica does, so that no trigger sets the time of a change anew. */
-export async function writeRecords(
-  session: Session,
-  username: string,
-  { roles, grants, changes }: Records,
-): Promise<void> {
+/** Stores them, all but the quotas. As a replica does, so that no trigger sets the time of a change anew. */
+export async function writeRecords(session: Session, { roles, grants, changes }: Records): Promise<void> {
   await session.query(`begin; set local session_replication_role = replica`)
   await session.query(
     `insert into cartage.roles (role_name, username, key_type, services, version)
-     select r.role, $1, r.type, r.services, r.version
-     from pg_catalog.json_to_recordset($2) r (role text, type text, services text[], version integer)
+     select r.role, r.username, r.type, r.services, r.version
+     from pg_catalog.json_to_recordset($1) r (role text, username text, type text, services text[], version integer)
      on conflict (role_name) do update set services = excluded.services, version = excluded.version`,
-    [username, JSON.stringify(roles)],
+    [JSON.stringify(roles)],
   )
   await session.query('delete from cartage.grants')
   await session.query(
@@ -117,9 +129,10 @@ export async function writeRecords(
 }
 
 /** Last, so that no quota stops the copy of an account that is over it. */
-export async function writeQuota(session: Session, username: string, { quota }: Records): Promise<void> {
-  await session.query('update cartage.accounts set quota_in_bytes = $2 where username = $1', [
-    username,
-    quota,
-  ])
+export async function writeQuotas(session: Session, { quotas }: Records): Promise<void> {
+  await session.query(
+    `update cartage.accounts a set quota_in_bytes = q.bytes
+     from pg_catalog.json_to_recordset($1) q (username text, bytes bigint) where q.username = a.username`,
+    [JSON.stringify(quotas)],
+  )
 }

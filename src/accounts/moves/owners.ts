@@ -1,5 +1,8 @@
+import type { Owners } from '../../postgres/dump/contents.ts'
 import { quoteIdentifier } from '../../postgres/quote.ts'
 import type { Session } from '../../postgres/session.ts'
+import { masterRoleOf, otherRolesPattern } from '../../postgres/tenant-names.ts'
+import type { Household } from './household.ts'
 
 /** An object that a role owns, as PostgreSQL names it. */
 export type Owned = Readonly<{ type: string; identity: string; owner: string }>
@@ -23,21 +26,59 @@ export async function readOwned(administrator: Session, roles: readonly string[]
   return rows
 }
 
-/** Everything is the master role's after a copy. Gives the roles of keys what was theirs. */
-export async function giveToOwners(
-  administrator: Session,
-  owned: readonly Owned[],
-  masterRole: string,
-): Promise<void> {
+/** After a copy everything is its user's master role's. Gives the roles of keys what was theirs. */
+export async function giveToOwners(administrator: Session, owned: readonly Owned[]): Promise<void> {
   for (const { type, identity, owner } of owned) {
     // The sequence of a column has gone with its table. PostgreSQL has no command for the owner of an extension.
-    if (owner === masterRole || type === 'extension') continue
+    if (owner === masterRoleOf(owner) || type === 'extension') continue
     await administrator
       .query(`alter ${alterWord[type] ?? type} ${identity} owner to ${quoteIdentifier(owner)}`)
       .catch((error: unknown) => {
         if (type !== 'sequence') throw error
       })
   }
+}
+
+/** By which the entries of a dump are chosen and restored. */
+export async function readOwners(
+  administrator: Session,
+  { members }: Household,
+  roles: readonly string[],
+): Promise<Owners> {
+  const { rows } = await administrator.query<{ key: string; role: string }>(
+    `select pg_catalog.concat(e.tableoid::integer, ' ', e.oid) as key, r.rolname::text as role
+     from pg_catalog.pg_extension e join pg_catalog.pg_roles r on r.oid = e.extowner where r.rolname = any ($1)
+     union all
+     select pg_catalog.concat(c.tableoid::integer, ' ', c.oid), r.rolname from pg_catalog.pg_cast c
+     join pg_catalog.pg_type t on t.oid in (c.castsource, c.casttarget)
+     join pg_catalog.pg_roles r on r.oid = t.typowner where r.rolname = any ($1)`,
+    [roles],
+  )
+  return {
+    masterOf: new Map(roles.map((role) => [role, masterRoleOf(role)])),
+    roleOfUnnamed: new Map(rows.map(({ key, role }) => [key, role])),
+    first: members[0]!.masterRole,
+    schemas: new Set(members.flatMap(({ organization, schema }) => (organization ? [schema] : []))),
+  }
+}
+
+/** The tables and sequences of a user, in groups of so many, as arguments of `pg_dump --table`. */
+export async function tablesOf(
+  administrator: Session,
+  masterRole: string,
+  atOnce: number,
+): Promise<readonly (readonly string[])[]> {
+  const { rows } = await administrator.query<{ tables: string[] }>(
+    `select pg_catalog.array_agg(name order by place) as tables from (
+       select pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(c.relname) as name,
+         pg_catalog.row_number() over (order by c.oid) as place
+       from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+       join pg_catalog.pg_roles r on r.oid = c.relowner
+       where c.relkind in ('r', 'S') and (r.rolname = $1 or r.rolname ~ $2)) stored
+     group by (place - 1) / $3 order by 1`,
+    [masterRole, otherRolesPattern(masterRole), atOnce],
+  )
+  return rows.map(({ tables }) => tables)
 }
 
 /** Where ALTER has another word than the catalogs. */

@@ -1,5 +1,4 @@
 import type { PoolClient } from 'pg'
-import type { Account } from '../../auth/account.ts'
 import { announceChange, awaitCaches } from '../../auth/change-feed.ts'
 import { errors } from '../../errors.ts'
 import type { Installation } from '../../hosts/installation.ts'
@@ -9,35 +8,55 @@ import { poll } from '../../waiting/poll.ts'
 import { endRequests } from '../suspension/suspend-user.ts'
 import { holdJobs, jobsAtWork } from '../suspension/suspension-store.ts'
 import { closeLogins, rolesOf } from '../tenant-roles.ts'
-import type { Move } from './move.ts'
+import type { Household } from './household.ts'
+import { type Move, nameOf } from './move.ts'
 import { markMoving } from './move-store.ts'
 
 /**
- * From now on nothing of the user changes on its host: requests are refused in every process, running ones have ended,
- * jobs wait with known outcomes, and no role can log in. Returns the roles.
+ * From now on nothing of the account changes on its host: requests are refused in every process, running ones have
+ * ended, jobs wait with known outcomes, and no role can log in. Returns the roles.
  */
 export async function stopAccount(
   installation: Installation,
   client: PoolClient,
-  account: Account,
+  { members }: Household,
   move: Move,
+  signal: AbortSignal,
 ): Promise<readonly string[]> {
   const { databases, log } = installation
-  const { hostId, masterRole, userId } = account
   await onConnection(client, async (tx) => {
-    if (!(await markMoving(tx, move))) throw errors.accountBusy(account.username)
-    await holdJobs(tx, userId, true)
+    if (!(await markMoving(tx, move, members))) throw errors.accountBusy(nameOf(move))
+    for (const { userId } of members) await holdJobs(tx, userId, true)
     await announceChange(tx)
   })
   await awaitCaches(databases.control, log)
-  await endRequests(installation, account)
-  const areSettled = async () =>
-    (await jobsAtWork(databases.control, userId)).every(({ hasWorker, pid }) => !hasWorker && pid === null) ||
-    undefined
+  for (const member of members) await endRequests(installation, member)
+  for (const { userId } of members) await jobsSettled(installation, userId, signal)
+  const roles: string[] = []
+  for (const { hostId, masterRole } of members) {
+    signal.throwIfAborted()
+    await closeLogins(databases, hostId, masterRole)
+    roles.push(
+      ...(await databases.admin.use(adminTarget(databases.hosts, hostId), (session) =>
+        rolesOf(session, masterRole),
+      )),
+    )
+  }
+  return roles
+}
+
+async function jobsSettled(
+  { databases: { control } }: Installation,
+  userId: number,
+  signal: AbortSignal,
+): Promise<void> {
+  const areSettled = async () => {
+    signal.throwIfAborted()
+    const jobs = await jobsAtWork(control, userId)
+    return jobs.every(({ hasWorker, pid }) => !hasWorker && pid === null) || undefined
+  }
   if (!(await poll(areSettled, { everyMs: 100, timeoutMs: jobsMs })))
     throw errors.moveFailed('A job of the user did not stop in time')
-  await closeLogins(databases, hostId, masterRole)
-  return databases.admin.use(adminTarget(databases.hosts, hostId), (session) => rolesOf(session, masterRole))
 }
 
 /** A utility such as VACUUM or CREATE INDEX CONCURRENTLY is not cut short. */

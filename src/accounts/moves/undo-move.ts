@@ -1,19 +1,21 @@
 import { announceChange, awaitCaches } from '../../auth/change-feed.ts'
+import { errors } from '../../errors.ts'
+import { isReplicated } from '../../hosts/await-replicas.ts'
 import type { Installation } from '../../hosts/installation.ts'
 import { isOutOfReach } from '../../hosts/out-of-reach.ts'
 import { dropDatabase } from '../../hosts/tenant-databases.ts'
+import { firstHostId } from '../../postgres/hosts.ts'
 import { isBusy } from '../../postgres/sqlstate.ts'
-import { masterRoleName } from '../../postgres/tenant-names.ts'
 import { inTransaction } from '../../postgres/transaction.ts'
-import { holdJobs } from '../suspension/suspension-store.ts'
 import { dropRoles, openLogins } from '../tenant-roles.ts'
-import { hasEnded, type Move } from './move.ts'
-import { endMove, findMove, giveUp, hostOfUser, isAway, markArrived } from './move-store.ts'
+import { databaseOf, mastersOf } from './household.ts'
+import { hasEnded, kindOf, type Move, nameOf } from './move.ts'
+import { endMove, findMove, giveUp, hostOfMoved, isAway, markArrived, membersOf } from './move-store.ts'
 import { dropMover } from './mover.ts'
 
 /**
- * Serves the user on its old host again, then drops what is on the other. Safe to repeat. False: the user is on the
- * other host already, as a commit whose answer was lost has happened.
+ * Serves the account on its old host again, then drops what is on the other. Safe to repeat. False: the account is on
+ * the other host already, as a commit whose answer was lost has happened.
  */
 export async function undoMove(installation: Installation, move: Move, reason: string): Promise<boolean> {
   const { databases, log } = installation
@@ -24,55 +26,59 @@ export async function undoMove(installation: Installation, move: Move, reason: s
     await endMove(control, move.id, 'failed')
     return true
   }
-  const masterRole = masterRoleOf(installation, move)
   if (await isAway(control, move)) {
-    await openLogins(databases, move.fromHostId, masterRole)
+    for (const { masterRole } of await membersOf(control, move))
+      await openLogins(databases, move.fromHostId, masterRole)
     await inTransaction(control, async (tx) => {
-      // Once: the operator may have suspended the user since, whose jobs wait then.
-      if (!(await markArrived(tx, move))) return
-      await holdJobs(tx, move.userId, false)
-      await announceChange(tx)
+      // Once: the operator may have suspended a user since, whose jobs wait then.
+      if (await markArrived(tx, move)) await announceChange(tx)
     })
     await awaitCaches(control, log)
   }
   await leavingForLater(installation, async () => {
     await dropPlace(installation, move, move.toHostId)
-    await dropMover(databases, move.fromHostId, masterRole)
+    await dropMover(databases, move.fromHostId, databaseOf(installation, move))
     await endMove(control, move.id, 'failed')
   })
   return true
 }
 
-/** The user is served on its new host: drops what is on the old one. Safe to repeat. */
+/** The account is served on its new host: drops what is on the old one. Safe to repeat. */
 export async function finishMove(installation: Installation, move: Move): Promise<void> {
   const { databases } = installation
   await leavingForLater(installation, async () => {
+    // A fail-over that lost the copy or the switch would need the old place.
+    for (const hostId of [move.toHostId, firstHostId])
+      if (!(await isReplicated(databases, hostId, replicasMs)))
+        throw errors.databaseUnavailable(new Error(`the replicas of host ${hostId} are behind`))
     await dropPlace(installation, move, move.fromHostId)
-    await dropMover(databases, move.toHostId, masterRoleOf(installation, move))
+    await dropMover(databases, move.toHostId, databaseOf(installation, move))
     await endMove(databases.control, move.id, 'done')
   })
 }
 
-/** Database and roles of the user on a host where the user is not. */
-async function dropPlace({ databases, namespace }: Installation, move: Move, hostId: number): Promise<void> {
-  const masterRole = masterRoleName(namespace, move.userId)
+/** How long replicas have to confirm what a move has written. */
+export const replicasMs = 10_000
+
+/** Database and roles of the account on a host where it is not. */
+async function dropPlace(installation: Installation, move: Move, hostId: number): Promise<void> {
+  const { databases } = installation
+  const database = databaseOf(installation, move)
   // Asked while the name is held, without which no other move can make it anew: this process may have stood still since.
   const confirm = async () => {
     const now = await findMove(databases.control, move.id)
-    if (!now || hasEnded(now) || (await hostOfUser(databases.control, move.userId)) === hostId)
-      throw new Error(`the user ${move.userId} is on this host, or its move has ended`)
+    if (!now || hasEnded(now) || (await hostOfMoved(databases.control, move)) === hostId)
+      throw new Error(`the ${kindOf(move)} ${nameOf(move)} is on this host, or its move has ended`)
   }
-  await dropDatabase(databases, hostId, masterRole, confirm)
-  await dropMover(databases, hostId, masterRole)
-  await dropRoles(databases, hostId, masterRole, confirm)
+  await dropDatabase(databases, hostId, database, confirm)
+  await dropMover(databases, hostId, database)
+  for (const role of await mastersOf(installation, move)) await dropRoles(databases, hostId, role, confirm)
 }
 
-const masterRoleOf = ({ namespace }: Installation, { userId }: Move) => masterRoleName(namespace, userId)
-
-/** The user is served. What a silent host has, or a lock holds, is dropped by the next repair. */
+/** The account is served. What a silent host has, or a lock holds, is dropped by the next repair. */
 async function leavingForLater({ log }: Installation, work: () => Promise<void>): Promise<void> {
   await work().catch((error: unknown) => {
     if (!isOutOfReach(error) && !isBusy(error)) throw error
-    log.warn({ err: error }, 'what a moved user has left cannot be dropped now: repair will try again')
+    log.warn({ err: error }, 'what a moved account has left cannot be dropped now: trying again later')
   })
 }

@@ -157,7 +157,7 @@ async function copyUser(
     rolesOf(session, account.masterRole),
   )
   const { before, after } = await copyAccount(installation, {
-    account: { ...account, hostId: backupHostId },
+    household: { database: account.database, members: [{ ...account, hostId: backupHostId }] },
     move: { fromHostId: backupHostId, toHostId: firstHostId },
     programs,
     roles,

@@ -158,7 +158,7 @@ async function copySaved(
   const signal = AbortSignal.any([stopped, lost.signal, AbortSignal.timeout(longestMs)])
   try {
     const { before, after } = await copyAccount(installation, {
-      account: { ...account, hostId: backupHostId },
+      household: { database: account.database, members: [{ ...account, hostId: backupHostId }] },
       move: { fromHostId: backupHostId, toHostId: hostId },
       programs: await findDumpPrograms(major),
       roles: [...names.values()],

@@ -11,6 +11,7 @@ import { openTerminal } from '../terminal.ts'
 import { activityRuns } from './activity.ts'
 import { runAudit } from './audit.ts'
 import { backup } from './backup.ts'
+import { drainRuns } from './drain.ts'
 import { explainOperatorFailure } from './explain-error.ts'
 import { hostRuns } from './hosts.ts'
 import { maintenanceRuns } from './maintenance.ts'
@@ -41,6 +42,7 @@ const runs: Readonly<Record<ServiceCommandName, Command['run']>> = {
   ...hostRuns,
   ...replicaRuns,
   ...moveRuns,
+  ...drainRuns,
   ...maintenanceRuns,
   ...activityRuns,
   usage: runUsage,

@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { cancelMove } from '../../accounts/moves/cancel-move.ts'
 import { carryOut } from '../../accounts/moves/carry-out.ts'
-import { hasEnded, type Move } from '../../accounts/moves/move.ts'
+import { hasEnded, kindOf, type Move, nameOf } from '../../accounts/moves/move.ts'
 import { moveDocument } from '../../accounts/moves/move-document.ts'
 import { findMove, listMoves } from '../../accounts/moves/move-store.ts'
-import { requestMove } from '../../accounts/moves/request-move.ts'
+import { requestMove, type Wanted } from '../../accounts/moves/request-move.ts'
 import { defaultMoves } from '../../contract/limits.ts'
 import { errors } from '../../errors.ts'
 import type { Installation } from '../../hosts/installation.ts'
@@ -12,24 +13,27 @@ import { untilInterrupted } from '../interrupt.ts'
 import { clearProgressLine, drawProgressLine, type Terminal } from '../terminal.ts'
 import { asOperator } from './as-operator.ts'
 
-const moveUser: Command['run'] = async ({ args, terminal }) => {
-  const [username, host] = args as [string, string]
-  const move = await asOperator(async (installation) => {
-    const { id } = await requestMove(installation, username, host)
-    return untilInterrupted((signal) => untilEnded(installation, id, terminal, signal))
-  })
-  if (move.phase === 'failed') throw errors.moveFailed(`The user stays where it was. ${move.error}`)
-  return {
-    document: moveDocument(move),
-    lines: [`moved user ${username} from ${move.fromHost} to ${move.toHost}${pause(move)}`],
+const moveOne =
+  (kind: Wanted['kind']): Command['run'] =>
+  async ({ args, terminal }) => {
+    const [name, host] = args as [string, string]
+    const move = await asOperator(async (installation) => {
+      const { id } = await requestMove(installation, { kind, name }, host)
+      return untilInterrupted((signal) => untilEnded(installation, id, terminal, signal))
+    })
+    if (move.phase === 'failed') throw errors.moveFailed(`The ${kind} stays where it was. ${move.error}`)
+    return {
+      document: moveDocument(move),
+      lines: [`moved ${kind} ${name} from ${move.fromHost} to ${move.toHost}${pauseOf(move)}`],
+    }
   }
-}
 
-const pause = ({ stoppedAt, servedAt }: Move) =>
+/** For the end of a line. */
+export const pauseOf = ({ stoppedAt, servedAt }: Move) =>
   stoppedAt && servedAt ? `; not served for ${((+servedAt - +stoppedAt) / 1_000).toFixed(1)} s` : ''
 
 /** The service may be faster and carry it out itself. Then this process only watches. */
-async function untilEnded(
+export async function untilEnded(
   installation: Installation,
   id: number,
   terminal: Terminal,
@@ -70,10 +74,26 @@ const list: Command['run'] = async () => {
   return {
     document: { moves: moves.map(moveDocument) },
     lines: moves.map(
-      ({ id, username, fromHost, toHost, phase, progress, error }) =>
-        `${id}  ${username} from ${fromHost} to ${toHost}: ${phase} ${progress} %${error ? ` (${error})` : ''}`,
+      (move) =>
+        `${move.id}  ${move.organization ? 'organization ' : ''}${nameOf(move)} from ${move.fromHost} to ${move.toHost}: ${move.phase} ${move.progress} %${move.error ? ` (${move.error})` : ''}`,
     ),
   }
 }
 
-export const moveRuns = { 'user move': moveUser, 'move list': list } as const
+const cancel: Command['run'] = async ({ args, terminal }) => {
+  const id = Number(args[0])
+  if (!/^[1-9]\d{0,8}$/.test(args[0]!)) throw errors.moveUnknown(args[0]!.slice(0, 100))
+  const move = await asOperator(async (installation) => {
+    await cancelMove(installation, id)
+    return untilInterrupted((signal) => untilEnded(installation, id, terminal, signal))
+  })
+  const line = `cancelled move ${id}: ${kindOf(move)} ${nameOf(move)} stays on ${move.fromHost}`
+  return { document: moveDocument(move), lines: [line] }
+}
+
+export const moveRuns = {
+  'user move': moveOne('user'),
+  'org move': moveOne('organization'),
+  'move list': list,
+  'move cancel': cancel,
+} as const

@@ -1,21 +1,37 @@
 import type { FastifyInstance } from 'fastify'
+import { drainDocument } from '../../accounts/moves/drain-document.ts'
 import { moveDocument } from '../../accounts/moves/move-document.ts'
 import { findMove, listMoves } from '../../accounts/moves/move-store.ts'
 import { errors } from '../../errors.ts'
 import { changeHost } from '../../hosts/change-host.ts'
 import type { Parameters } from '../middleware/parameters.ts'
 import type { Services } from '../services.ts'
-import { hostChangeSchema, moveListSchema, moveSchema, newMoveSchema } from './move-schemas.ts'
-import { readHostChange, readMoveLimit, readNewMove } from './request.ts'
+import {
+  drainSchema,
+  hostChangeSchema,
+  moveCancelSchema,
+  moveListSchema,
+  moveSchema,
+  newMoveSchema,
+  newOrganizationMoveSchema,
+} from './move-schemas.ts'
+import { readDrain, readHostChange, readMoveLimit, readNewMove } from './request.ts'
 
-/** Users that move to another host, and hosts that take none. */
+/** Users and organizations that move to another host, and hosts that take none. */
 export function moveRoutes(app: FastifyInstance, { installation, moves }: Services): void {
   const { control } = installation.databases
   const checked = { attachValidation: true } as const
   const creation = { ...checked, schema: newMoveSchema }
   app.post<{ Params: { username: string } }>('/users/:username/move', creation, async (request, reply) => {
-    const move = await moves.request(request.params.username, readNewMove(request))
-    return reply.code(202).send(moveDocument(move))
+    const wanted = { kind: 'user', name: request.params.username } as const
+    return reply.code(202).send(moveDocument(await moves.request(wanted, readNewMove(request))))
+  })
+
+  const group = { ...checked, schema: newOrganizationMoveSchema }
+  type OneOrganization = { Params: { organization: string } }
+  app.post<OneOrganization>('/organizations/:organization/move', group, async (request, reply) => {
+    const wanted = { kind: 'organization', name: request.params.organization } as const
+    return reply.code(202).send(moveDocument(await moves.request(wanted, readNewMove(request))))
   })
 
   // The schema only describes; the reader reports what is wrong.
@@ -25,14 +41,30 @@ export function moveRoutes(app: FastifyInstance, { installation, moves }: Servic
   }))
 
   app.get<{ Params: { move: string } }>('/moves/:move', { schema: moveSchema }, async ({ params }) => {
-    const isId = /^[1-9]\d{0,8}$/.test(params.move)
-    const move = isId ? await findMove(control, Number(params.move)) : undefined
-    if (!move) throw errors.moveUnknown(params.move.slice(0, 100))
+    const move = await findMove(control, idOf(params.move))
+    if (!move) throw errors.moveUnknown(params.move)
     return moveDocument(move)
   })
+
+  app.delete<{ Params: { move: string } }>(
+    '/moves/:move',
+    { schema: moveCancelSchema },
+    async (request, reply) =>
+      reply.code(202).send(moveDocument(await moves.cancel(idOf(request.params.move)))),
+  )
+
+  const draining = { ...checked, schema: drainSchema }
+  app.post<{ Params: { host: string } }>('/hosts/:host/drain', draining, async (request, reply) =>
+    reply.code(202).send(drainDocument(await moves.drain(request.params.host, readDrain(request)))),
+  )
 
   const change = { ...checked, schema: hostChangeSchema }
   app.patch<{ Params: { host: string } }>('/hosts/:host', change, async (request) =>
     changeHost(installation, request.params.host, readHostChange(request)),
   )
+}
+
+function idOf(text: string): number {
+  if (!/^[1-9]\d{0,8}$/.test(text)) throw errors.moveUnknown(text.slice(0, 100))
+  return Number(text)
 }

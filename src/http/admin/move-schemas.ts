@@ -14,20 +14,29 @@ const move = {
   description: 'The move',
   ...answered({
     id: { type: 'integer', minimum: 1 },
-    username: text,
+    username: { type: ['string', 'null'], description: 'Null if an organization moves' },
+    organization: { type: ['string', 'null'], description: 'Null if a user moves that is no member' },
     from_host: text,
     to_host: text,
     phase: {
       enum: movePhases,
-      description: 'Before `cleaning` the user is on its old host, from then on on the new one',
+      description: 'Before `cleaning` the account is on its old host, from then on on the new one',
     },
     progress: { type: 'integer', minimum: 0, maximum: 100, description: 'In percent' },
-    error: { type: ['string', 'null'], description: 'Why it failed. The user is where it was' },
+    error: { type: ['string', 'null'], description: 'Why it failed. The account is where it was' },
     created_at: time,
-    stopped_at: { ...laterTime, description: 'Since when requests of the user are refused' },
-    served_at: { ...laterTime, description: 'Since when the user is served again' },
+    stopped_at: { ...laterTime, description: 'Since when requests are refused' },
+    served_at: { ...laterTime, description: 'Since when requests are served again' },
     ended_at: laterTime,
   }),
+} as const
+
+const newMove = {
+  type: 'object',
+  required: ['host'],
+  additionalProperties: false,
+  properties: { host: { ...text, description: 'The name of the host' }, ...knownExtras },
+  examples: [{ host: 'second' }],
 } as const
 
 export const newMoveSchema = {
@@ -36,13 +45,17 @@ export const newMoveSchema = {
   description:
     'Answers 202 at once; read the move to see how far it is. While it lasts, requests of the user are 503 `account-moving` with `Retry-After`, and its jobs wait. A move that fails leaves the user where it was.',
   params: { type: 'object', properties: { username: text } },
-  body: {
-    type: 'object',
-    required: ['host'],
-    additionalProperties: false,
-    properties: { host: { ...text, description: 'The name of the host' }, ...knownExtras },
-    examples: [{ host: 'second' }],
-  },
+  body: newMove,
+  response: { 202: move },
+} as const
+
+export const newOrganizationMoveSchema = {
+  tags: ['admin'],
+  summary: 'Move an organization to another host',
+  description:
+    'With all its members, as they share one database. Otherwise as the move of a user. Meanwhile it has no new members, and none is deleted.',
+  params: { type: 'object', properties: { organization: text } },
+  body: newMove,
   response: { 202: move },
 } as const
 
@@ -63,6 +76,48 @@ export const moveSchema = {
   summary: 'Read a move',
   params: { type: 'object', properties: { move: { ...text, description: 'The id of the move' } } },
   response: { 200: move },
+} as const
+
+export const moveCancelSchema = {
+  tags: ['admin'],
+  summary: 'Cancel a move',
+  description:
+    'Answers 202 at once: a move that has begun is undone, then its phase is `failed`. From its switch on, when the account is on the new host, it is 409 `move-decided`.',
+  params: moveSchema.params,
+  response: { 202: move },
+} as const
+
+export const drainSchema = {
+  tags: ['admin'],
+  summary: 'Drain a host',
+  description:
+    'From now on no user is made there, and none moves there. Every user and organization on it is moved to the host whose databases take the fewest bytes, or to the one that `to` names: one after the other, the largest first. Can be repeated: that tries again what has failed.',
+  params: { type: 'object', properties: { host: text } },
+  body: {
+    type: 'object',
+    additionalProperties: false,
+    properties: { to: { ...text, description: 'The name of the host that takes all' }, ...knownExtras },
+    examples: [{ to: 'second' }],
+  },
+  response: {
+    202: {
+      title: 'Drain',
+      description: 'What moves, and what does not',
+      ...answered({
+        host: text,
+        moves: { type: 'array', items: move, description: 'From this host, and not ended' },
+        left: {
+          type: 'array',
+          description: 'What has no move. Empty, as `moves` is: the host can be removed',
+          items: answered({
+            username: { type: ['string', 'null'] },
+            organization: { type: ['string', 'null'] },
+            reason: text,
+          }),
+        },
+      }),
+    },
+  },
 } as const
 
 export const hostChangeSchema = {

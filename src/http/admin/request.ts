@@ -62,6 +62,11 @@ export function readHostChange(request: FastifyRequest): boolean {
 
 export const readNewReplica = (request: FastifyRequest) =>
   validBody<Readonly<{ name: string; url: string }>>(request)
+/** The body is optional: without one the hosts are chosen. */
+export function readDrain(request: FastifyRequest): string | undefined {
+  if (request.body === undefined || request.body === null) return undefined
+  return validBody<Readonly<{ to?: string }>>(request).to
+}
 
 /** The body is optional: without one it is the master key alone. */
 export function readRegeneration(request: FastifyRequest): Readonly<{ areAll: boolean }> {

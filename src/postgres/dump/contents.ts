@@ -1,43 +1,70 @@
 /** One entry of an archive, as `pg_restore --list` prints it. */
-type Entry = Readonly<{ line: string; oid: string; rest: string }>
+type Entry = Readonly<{ line: string; catalog: string; oid: string; rest: string }>
 
-/** What to restore of an archive: lines for `pg_restore --use-list`. */
-export type Chosen = Readonly<{
+/** Entries that follow each other and belong to one user. */
+export type Part = Readonly<{
+  /** The master role of the user. */
+  owner: string
+  /** Lines for `pg_restore --use-list`. */
   list: string
+  hasRoutines: boolean
+}>
+
+/** What to restore of an archive. */
+export type Chosen = Readonly<{
+  /** In the order in which they can be restored. */
+  parts: readonly Part[]
   /** The oids of the materialized views that hold rows, in the order in which they can be filled. */
   filled: readonly string[]
 }>
 
+export type Owners = Readonly<{
+  /** The master role of each role whose objects are chosen. */
+  masterOf: ReadonlyMap<string, string>
+  /** Of extensions and casts, which have no owner in the list: by the oids of their catalog and their own. */
+  roleOfUnnamed: ReadonlyMap<string, string>
+  /** For the rest without an owner. */
+  first: string
+  /** They were made with the database. */
+  schemas: ReadonlySet<string>
+}>
+
 /**
- * Chooses the entries that belong to these roles. Everything else of the database was made with it: extensions, schemas
- * and event triggers of the operator. `extensions`: the oids of those that the roles have installed. Filling
- * materialized views runs their queries, so that is left to their owners.
+ * Chooses the entries that belong to these owners. Everything else of the database was made with it: extensions, schemas
+ * and event triggers of the operator. Filling materialized views runs their queries, so that is left to their owners.
  */
-export function chooseEntries(
-  listed: string,
-  roles: ReadonlySet<string>,
-  extensions: ReadonlySet<string>,
-): Chosen {
-  const entries = listed.split('\n').flatMap((line) => readEntry(line) ?? [])
-  const isFilling = ({ rest }: Entry) => rest.startsWith('MATERIALIZED VIEW DATA ')
-  const isChosen = ({ oid, rest }: Entry) => {
-    if (rest.startsWith('ACL ') || rest.startsWith('DEFAULT ACL ')) return false
-    if (rest.startsWith('EXTENSION ')) return extensions.has(oid)
-    // These have no owner in the list.
-    if (rest.startsWith('CAST ') || rest.startsWith('BLOB')) return true
-    return roles.has(rest.slice(rest.lastIndexOf(' ') + 1))
+export function chooseEntries(listed: string, owners: Owners): Chosen {
+  const parts: { owner: string; lines: string[]; hasRoutines: boolean }[] = []
+  const filled: string[] = []
+  for (const entry of listed.split('\n').flatMap((line) => readEntry(line) ?? [])) {
+    const owner = ownerOf(entry, owners)
+    if (owner === undefined) continue
+    if (entry.rest.startsWith('MATERIALIZED VIEW DATA ')) {
+      filled.push(entry.oid)
+      continue
+    }
+    const last = parts.at(-1)
+    const part = last?.owner === owner ? last : { owner, lines: [], hasRoutines: false }
+    if (part !== last) parts.push(part)
+    part.lines.push(entry.line)
+    part.hasRoutines ||= /^(FUNCTION|PROCEDURE|AGGREGATE) /.test(entry.rest)
   }
-  return {
-    list: entries
-      .filter((entry) => isChosen(entry) && !isFilling(entry))
-      .map(({ line }) => line)
-      .join('\n'),
-    filled: entries.filter((entry) => isFilling(entry) && isChosen(entry)).map(({ oid }) => oid),
-  }
+  return { parts: parts.map(({ lines, ...part }) => ({ ...part, list: lines.join('\n') })), filled }
+}
+
+/** The master role of the user that it belongs to; undefined if it is not chosen. */
+function ownerOf({ rest, catalog, oid }: Entry, owners: Owners): string | undefined {
+  if (rest.startsWith('ACL ') || rest.startsWith('DEFAULT ACL ')) return undefined
+  const unnamed = owners.masterOf.get(owners.roleOfUnnamed.get(`${catalog} ${oid}`) ?? '')
+  if (rest.startsWith('EXTENSION ')) return unnamed
+  if (rest.startsWith('CAST ') || rest.startsWith('BLOB')) return unnamed ?? owners.first
+  const [, schema] = /^SCHEMA - (.*) [^ ]*$/.exec(rest) ?? []
+  if (schema !== undefined && owners.schemas.has(schema)) return undefined
+  return owners.masterOf.get(rest.slice(rest.lastIndexOf(' ') + 1))
 }
 
 /** `3512; 1259 16401 TABLE public cities owner`. Names may have blanks, but no line breaks. */
 function readEntry(line: string): Entry | undefined {
-  const [, oid, rest] = /^\d+; \d+ (\d+) (.*)$/.exec(line) ?? []
-  return rest === undefined ? undefined : { line, oid: oid!, rest }
+  const [, catalog, oid, rest] = /^\d+; (\d+) (\d+) (.*)$/.exec(line) ?? []
+  return rest === undefined ? undefined : { line, catalog: catalog!, oid: oid!, rest }
 }

@@ -34,17 +34,17 @@ test('a move knows every table and column that the service has in a tenant datab
 
 test('the records of an account are on its new host as they were', async (t) => {
   const { user, admin, service } = await setup(t)
-  const { account, username } = user
+  const { account } = user
   const { admin: pool, hosts } = service.services.databases
   await user.sql('create table t (n int)')
   await admin(`update cartage.roles set version = 7, services = '{routing}'`, [], account.database)
   const target = adminTarget(hosts, account.hostId, account.database)
-  const before = await pool.use(target, (session) => readRecords(session, username))
+  const before = await pool.use(target, (session) => readRecords(session))
   assert.deepEqual(
     before.roles.map(({ version }) => version),
     [7, 7],
   )
   await admin(`update cartage.roles set version = 0, services = '{}'`, [], account.database)
-  await pool.use(target, (session) => writeRecords(session, username, before))
-  assert.deepEqual(await pool.use(target, (session) => readRecords(session, username)), before)
+  await pool.use(target, (session) => writeRecords(session, before))
+  assert.deepEqual(await pool.use(target, (session) => readRecords(session)), before)
 })

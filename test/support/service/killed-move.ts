@@ -17,7 +17,7 @@ const installation = await openInstallation(
   { adminUrl, secret, adminToken: '' },
   createLog('silent'),
 )
-const { id } = await requestMove(installation, username, host)
+const { id } = await requestMove(installation, { kind: 'user', name: username }, host)
 process.stdout.write(`${id}\n`)
 await carryOut(installation, id, new AbortController().signal)
 await installation.databases.close()

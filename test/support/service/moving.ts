@@ -17,7 +17,7 @@ export async function leftOn(url: string, namespace: string): Promise<readonly s
     { connectionString: url },
     `select datname::text as name from pg_database where datname ~ $1
      union all select rolname from pg_roles where rolname ~ $1`,
-    [`^${namespace}_u[0-9]+`],
+    [`^${namespace}_[uo][0-9]+`],
   )
   return rows.map(({ name }) => name)
 }

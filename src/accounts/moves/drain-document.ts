@@ -1,0 +1,16 @@
+import type { DrainDocument } from '../../contract/documents.ts'
+import type { Drain, Left } from './drain-host.ts'
+import { moveDocument } from './move-document.ts'
+
+/** As the admin API and `--json` of the command line have it. */
+export const drainDocument = ({ host, moves, left }: Drain): DrainDocument => ({
+  host,
+  moves: moves.map(moveDocument),
+  left: left.map(leftDocument),
+})
+
+const leftDocument = ({ kind, name, reason }: Left) => ({
+  username: kind === 'user' ? name : null,
+  organization: kind === 'organization' ? name : null,
+  reason,
+})

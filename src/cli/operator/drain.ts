@@ -1,0 +1,58 @@
+import { drainDocument } from '../../accounts/moves/drain-document.ts'
+import { drainHost, type Left } from '../../accounts/moves/drain-host.ts'
+import { kindOf, type Move, nameOf } from '../../accounts/moves/move.ts'
+import { endWaiting } from '../../accounts/moves/move-store.ts'
+import type { Installation } from '../../hosts/installation.ts'
+import type { Command } from '../command.ts'
+import { untilInterrupted } from '../interrupt.ts'
+import { textOf } from '../option-values.ts'
+import type { Terminal } from '../terminal.ts'
+import { asOperator } from './as-operator.ts'
+import { pauseOf, untilEnded } from './moves.ts'
+
+const drain: Command['run'] = async ({ args, values, terminal }) => {
+  const host = args[0]!
+  const { ended, left } = await asOperator(async (installation) => {
+    const { moves, left: without } = await drainHost(installation, host, textOf(values, 'to'))
+    const ended = await untilInterrupted((signal) => carryOutAll(installation, moves, terminal, signal))
+    return { ended, left: [...without, ...ended.flatMap(whyItFailed)] }
+  })
+  return {
+    document: drainDocument({ host, moves: ended, left }),
+    lines: [...left.map(({ kind, name, reason }) => `left ${kind} ${name}: ${reason}`), lastLine(host, left)],
+    exitCode: left.length > 0 ? 1 : 0,
+  }
+}
+
+const lastLine = (host: string, { length }: readonly Left[]) =>
+  length === 0
+    ? `host ${host} has no users`
+    : `host ${host} still has ${length === 1 ? 'one account' : `${length} accounts`}: mend that, and drain it again`
+
+const whyItFailed = (move: Move): Left[] =>
+  move.phase === 'failed' ? [{ kind: kindOf(move), name: nameOf(move), reason: move.error ?? '' }] : []
+
+/** One after the other. The service may carry out some of them. When interrupted, those that wait are cancelled. */
+async function carryOutAll(
+  installation: Installation,
+  moves: readonly Move[],
+  terminal: Terminal,
+  signal: AbortSignal,
+): Promise<readonly Move[]> {
+  const ended: Move[] = []
+  try {
+    for (const { id } of moves) {
+      const move = await untilEnded(installation, id, terminal, signal)
+      ended.push(move)
+      if (move.phase === 'done')
+        terminal.say(`moved ${kindOf(move)} ${nameOf(move)} to ${move.toHost}${pauseOf(move)}`)
+    }
+  } catch (error) {
+    for (const { id } of moves)
+      await endWaiting(installation.databases.control, id, 'The drain was interrupted').catch(() => undefined)
+    throw error
+  }
+  return ended
+}
+
+export const drainRuns = { 'host drain': drain } as const

@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { cartage } from '../../support/http/call.ts'
+import { admin, isError, newUser, startWithTwoHosts } from '../../support/postgres/two-hosts.ts'
+import { leftOn, untilEnded } from '../../support/service/moving.ts'
+import { eventually } from '../../support/service/setup.ts'
+
+test('a move is cancelled before its switch, and leaves nothing behind; after it that is refused', async (t) => {
+  const { service, cluster, installation } = await startWithTwoHosts(t)
+  const operator = admin(service)
+  t.after(() => operator.close())
+  const alice = await newUser(service, 'alice')
+  await alice.sql(slowTable)
+  const { id } = await operator.users.move('alice', 'second')
+  await eventually(async () => assert.equal((await operator.moves.read(id)).phase, 'copying'))
+  await newUser(service, 'bob')
+  const hosts = await operator.hosts.list()
+  const bobsHost = hosts.find(({ name, databases }) => databases === (name === 'local' ? 2 : 1))!.name
+  const bobs = await operator.users.move('bob', bobsHost === 'local' ? 'second' : 'local')
+  assert.equal(bobs.phase, 'waiting')
+  // One that nobody has begun ends at once.
+  assert.deepEqual(await operator.moves.cancel(bobs.id).then(({ phase, error }) => [phase, error]), [
+    'failed',
+    'Cancelled by the operator',
+  ])
+  assert.ok(['undoing', 'failed'].includes((await operator.moves.cancel(id)).phase))
+  const move = await untilEnded(operator, id, 20_000)
+  assert.deepEqual([move.phase, move.error], ['failed', 'Cancelled by the operator'])
+  assert.deepEqual((await alice.sql('select n from t')).rows, [{ n: 1 }])
+  const { namespace } = installation.config
+  assert.ok(!(await leftOn(installation.keys.adminUrl, namespace)).some((name) => name.endsWith('_mover')))
+  assert.ok(!(await leftOn(cluster.url, namespace)).some((name) => name.startsWith(`${namespace}_u1`)))
+  await assert.rejects(operator.moves.cancel(id), isError(409))
+  await assert.rejects(operator.moves.cancel(4711), isError(404))
+
+  await alice.sql('drop table t')
+  const done = await untilEnded(operator, (await operator.users.move('alice', 'second')).id)
+  assert.equal(done.phase, 'done')
+  await assert.rejects(
+    operator.moves.cancel(done.id),
+    /past its switch: the user 'alice' is on the host 'second'/,
+  )
+  const actions = (await operator.audit({ account: 'alice' })).map(({ action }) => action)
+  assert.equal(actions.filter((action) => action === 'move.cancelled').length, 1)
+})
+
+test('the command cancels a move of another process, and waits until it is undone', async (t) => {
+  const { service, installation } = await startWithTwoHosts(t)
+  const operator = admin(service)
+  t.after(() => operator.close())
+  const alice = await newUser(service, 'alice')
+  await alice.sql(slowTable)
+  const env = {
+    CARTAGE_DATABASE_URL: installation.keys.adminUrl,
+    CARTAGE_SECRET: installation.keys.secret,
+    CARTAGE_NAMESPACE: installation.config.namespace,
+  }
+  const { id } = await operator.users.move('alice', 'second')
+  await eventually(async () => assert.equal((await operator.moves.read(id)).phase, 'copying'))
+  const { out, err } = await cartage(env, 'move', 'cancel', String(id))
+  assert.equal(out, `cancelled move ${id}: user alice stays on local\n`, err)
+  assert.deepEqual((await alice.sql('select n from t')).rows, [{ n: 1 }])
+  const again = await cartage(env, 'move', 'cancel', String(id))
+  assert.deepEqual([again.code, /has failed already/.test(again.err)], [1, true], again.err)
+  assert.match((await cartage(env, 'move', 'cancel', 'x')).err, /There is no move x/)
+})
+
+/** Its check runs again when the row is copied, and takes a minute, but only there. */
+const slowTable = `
+  create function waits() returns boolean language sql as $$ select pg_catalog.pg_sleep(
+    case when pg_catalog.current_setting('application_name') = 'cartage move' then 60 else 0 end) is not null $$;
+  create table t (n int check (public.waits()));
+  insert into t values (1)`
