@@ -12,13 +12,15 @@ type MenusProps = Readonly<{
   result: Result
   look: ResultLook
   download: (format: DownloadFormat) => Promise<void>
+  /** Of the statement: COPY and links take none. */
+  hasParams: boolean
   /** Undefined without a key. */
   makeLink: (() => void) | undefined
   find?: ComponentChildren
 }>
 
 /** What can be done with the rows: find, choose columns, copy, download. */
-export function ResultMenus({ result, look, download, makeLink, find }: MenusProps) {
+export function ResultMenus({ result, look, download, hasParams, makeLink, find }: MenusProps) {
   const { rows } = result.progress.value
   const copyAs = (format: (typeof copyFormats)[number]) =>
     copySelection(result, look, format).then(
@@ -42,8 +44,21 @@ export function ResultMenus({ result, look, download, makeLink, find }: MenusPro
         label="Download ▾"
         items={[
           { note: 'Runs the statement again and saves all rows as a file.' },
-          ...downloadFormats.map((format) => ({ label: format.label, run: () => void download(format) })),
-          ...(makeLink ? ['line' as const, { label: 'Link without a key…', run: makeLink }] : []),
+          ...downloadFormats.map((format) => ({
+            label: format.label,
+            run: () => void download(format),
+            ...(format.copy && hasParams && { why: 'COPY takes no parameters' }),
+          })),
+          ...(makeLink
+            ? [
+                'line' as const,
+                {
+                  label: 'Link without a key…',
+                  run: makeLink,
+                  ...(hasParams && { why: 'A link takes no parameters' }),
+                },
+              ]
+            : []),
         ]}
       />
     </>

@@ -86,23 +86,26 @@ export default function MapView({ result, look, source }: ViewProps) {
 
 type Chosen = Readonly<{ found: Shapes; column: number; colourBy: number | null }>
 
-const tilesOf = (
-  { text, credential }: ResultSource,
+/** The queries of maps take no parameters: then only the rows that the browser has are drawn. */
+const tilesOf = async (
+  { text, params, credential }: ResultSource,
   columns: readonly ResultColumn[],
   { found, column, colourBy }: Chosen,
   signal: AbortSignal,
 ) =>
-  tilesOfQuery(
-    {
-      text,
-      column: columns[column]!.name,
-      srid: found.srid,
-      isPoints: arePoints(found),
-      colourBy: colourBy === null ? null : columns[colourBy]!.name,
-      as: credential,
-    },
-    signal,
-  )
+  params === undefined
+    ? tilesOfQuery(
+        {
+          text,
+          column: columns[column]!.name,
+          srid: found.srid,
+          isPoints: arePoints(found),
+          colourBy: colourBy === null ? null : columns[colourBy]!.name,
+          as: credential,
+        },
+        signal,
+      )
+    : undefined
 
 /** By the rows that the browser has. */
 const classesOf = ({ features }: Shapes, colourBy: ResultColumn | undefined) =>
