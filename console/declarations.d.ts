@@ -9,6 +9,11 @@ declare module 'geodata:world' {
   const address: string
   export default address
 }
+declare module 'geodata:places' {
+  /** The path of the JSON file of names, lakes and rivers. Pass it to assetAddress(). */
+  const address: string
+  export default address
+}
 declare module 'geodata:countries' {
   /** The path of the GeoJSON file of the sample data. Pass it to assetAddress(). */
   const address: string

@@ -3,6 +3,7 @@ import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync
 import { basename, dirname, join, relative } from 'node:path'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 import { sampleCountries, worldMap } from './build-basemap.mjs'
+import { places } from './build-places.mjs'
 import { oneAtATime } from './one-at-a-time.mjs'
 import { root, say } from './run.mjs'
 
@@ -75,6 +76,7 @@ function hashConsole() {
     'package-lock.json',
     'scripts/build-basemap.mjs',
     'scripts/build-console.mjs',
+    'scripts/build-places.mjs',
   ])
     hash.update(`${path}\0`).update(readFileSync(join(root, path)))
   return hash.digest('hex')
@@ -157,7 +159,7 @@ const workers = {
   },
 }
 
-/** `import address from 'geodata:world'`: the countries, so that a map needs no other host. `geodata:countries`: sample data. */
+/** `import address from 'geodata:world'`: the countries, so that a map needs no other host; `geodata:places`: names on it. `geodata:countries`: sample data. */
 const geodata = {
   name: 'geodata',
   setup(build) {
@@ -166,11 +168,13 @@ const geodata = {
       namespace: 'geodata',
     }))
     build.onLoad({ filter: /.*/, namespace: 'geodata' }, async ({ path }) => ({
-      contents: JSON.stringify(await (path === 'world.json' ? worldMap() : sampleCountries())),
+      contents: JSON.stringify(await geodataFiles[path]()),
       loader: 'file',
     }))
   },
 }
+
+const geodataFiles = { 'world.json': worldMap, 'places.json': places, 'countries.json': sampleCountries }
 
 /** `import pages from 'guide:pages'`: the documentation for users. The list of its pages is the first section of docs/README.md. */
 const guide = {

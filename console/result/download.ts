@@ -1,7 +1,7 @@
 import { randomId } from '../../src/client/http/random-id.ts'
 import type { SqlFormat } from '../../src/contract/formats.ts'
-import type { Credential } from '../api/credential.ts'
 import { addressOf } from '../api/request.ts'
+import type { ResultSource } from './result.ts'
 
 export type DownloadFormat = Readonly<{
   label: string
@@ -39,15 +39,14 @@ const errorMs = 60_000
  * the token is in no URL. Resolves with the error message if the statement failed before its first row.
  */
 export function startDownload(
-  text: string,
-  credential: Credential & { kind: 'key' },
+  { text, params, credential }: ResultSource,
   { format, copy, extension }: DownloadFormat,
 ): Promise<string | undefined> {
   const statement = text.replace(/;\s*$/, '')
   const filename = `result.${extension}`
   const fields: Record<string, string> = copy
     ? { q: `copy (${statement}\n) to stdout ${copy}`, filename }
-    : { q: text, format: format!, filename }
+    : { q: text, format: format!, filename, ...(params && { params: JSON.stringify(params) }) }
   const address = addressOf(copy ? 'copyToByPost' : 'query', { parameters: { name: credential.username } })
   return post(address, credential.token === null ? fields : { ...fields, api_key: credential.token })
 }

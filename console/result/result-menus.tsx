@@ -3,7 +3,8 @@ import { copyText } from '../parts/controls/copy-button.tsx'
 import { Menu, type MenuItem } from '../parts/controls/menu.tsx'
 import { toast } from '../parts/toast.tsx'
 import { type DownloadFormat, downloadFormats } from './download.ts'
-import { copyFormats, copySelection } from './grid/clipboard.ts'
+import { copySelection } from './grid/clipboard.ts'
+import { copyFormats } from './grid/copy-formats.ts'
 import { Find } from './grid/find.tsx'
 import type { Result } from './result.ts'
 import type { ResultLook } from './result-look.ts'
@@ -12,13 +13,15 @@ type MenusProps = Readonly<{
   result: Result
   look: ResultLook
   download: (format: DownloadFormat) => Promise<void>
+  /** Of the statement: COPY and links take none. */
+  hasParams: boolean
   /** Undefined without a key. */
   makeLink: (() => void) | undefined
   find?: ComponentChildren
 }>
 
 /** What can be done with the rows: find, choose columns, copy, download. */
-export function ResultMenus({ result, look, download, makeLink, find }: MenusProps) {
+export function ResultMenus({ result, look, download, hasParams, makeLink, find }: MenusProps) {
   const { rows } = result.progress.value
   const copyAs = (format: (typeof copyFormats)[number]) =>
     copySelection(result, look, format).then(
@@ -42,8 +45,21 @@ export function ResultMenus({ result, look, download, makeLink, find }: MenusPro
         label="Download ▾"
         items={[
           { note: 'Runs the statement again and saves all rows as a file.' },
-          ...downloadFormats.map((format) => ({ label: format.label, run: () => void download(format) })),
-          ...(makeLink ? ['line' as const, { label: 'Link without a key…', run: makeLink }] : []),
+          ...downloadFormats.map((format) => ({
+            label: format.label,
+            run: () => void download(format),
+            ...(format.copy && hasParams && { why: 'COPY takes no parameters' }),
+          })),
+          ...(makeLink
+            ? [
+                'line' as const,
+                {
+                  label: 'Link without a key…',
+                  run: makeLink,
+                  ...(hasParams && { why: 'A link takes no parameters' }),
+                },
+              ]
+            : []),
         ]}
       />
     </>

@@ -46,7 +46,7 @@ export function ResultView(props: ResultViewProps) {
   const download = async (format: DownloadFormat) => {
     setRefusal(undefined)
     toast('The download starts when the first row arrives')
-    const error = await startDownload(source.text, source.credential, format)
+    const error = await startDownload(source, format)
     if (error) setRefusal(error)
   }
   const tabs = viewsOf(result)
@@ -76,6 +76,7 @@ export function ResultView(props: ResultViewProps) {
         <Summary {...props} />
         <ResultMenus
           {...{ result, look, download }}
+          hasParams={source.params !== undefined}
           makeLink={source.credential.token === null ? undefined : () => setLinking(true)}
           find={props.find}
         />

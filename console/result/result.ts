@@ -26,8 +26,12 @@ export type ServerOrder = Readonly<{ order_by: string; sort_order: SortOrder }>
 /** Runs the statement elsewhere; the bytes are those of an answer of the SQL endpoint. */
 export type Feed = (stop: AbortSignal) => Promise<AsyncIterable<Uint8Array>>
 
-/** The statement of a result, and its key. */
-export type ResultSource = Readonly<{ text: string; credential: Credential & { kind: 'key' } }>
+/** The statement of a result, its values, and its key. */
+export type ResultSource = Readonly<{
+  text: string
+  params?: readonly unknown[] | undefined
+  credential: Credential & { kind: 'key' }
+}>
 
 export type ResultState = 'running' | 'done' | 'stopped' | 'full' | 'failed'
 

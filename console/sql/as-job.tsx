@@ -11,8 +11,10 @@ import { ErrorNotice, Notice } from '../parts/notice.tsx'
 import { useWork } from '../parts/work.ts'
 import { addDraft } from './drafts.ts'
 
+type JobStatement = Readonly<{ text: string; params?: readonly unknown[] | undefined }>
+
 /** Offers to run a statement that is too long for a request as a job, and follows that job. */
-export function AsJob({ text }: Readonly<{ text: string }>) {
+export function AsJob({ text, params }: JobStatement) {
   const [isAsking, setAsking] = useState(false)
   const [job, setJob] = useState<Readonly<{ document: JobDocument; table: string }> | undefined>(undefined)
   if (!session.value?.isMaster)
@@ -26,6 +28,7 @@ export function AsJob({ text }: Readonly<{ text: string }>) {
       {isAsking && (
         <AskForTable
           text={text}
+          params={params}
           close={() => setAsking(false)}
           started={(document, table) => {
             setAsking(false)
@@ -37,19 +40,17 @@ export function AsJob({ text }: Readonly<{ text: string }>) {
   )
 }
 
-type AskProps = Readonly<{
-  text: string
-  close: () => void
-  started: (document: JobDocument, table: string) => void
-}>
+type AskProps = JobStatement &
+  Readonly<{ close: () => void; started: (document: JobDocument, table: string) => void }>
 
-function AskForTable({ text, close, started }: AskProps) {
+function AskForTable({ text, params, close, started }: AskProps) {
   const [table, setTable] = useState('')
   const { isBusy, error, begin } = useWork()
   const submit = (event: Event) => {
     event.preventDefault()
     const name = table.trim()
-    void begin(async () => started(await startJob(name ? intoTable(text, name) : text), name))
+    const query = name ? intoTable(text, name) : text
+    void begin(async () => started(await startJob(params ? [{ query, params }] : query), name))
   }
   return (
     <Dialog title="Run as a job" onClose={close}>

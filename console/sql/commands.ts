@@ -1,3 +1,4 @@
+import { parametersOf } from '../../src/sql-text/named-values.ts'
 import { type StatementRange, whatItRisks } from '../../src/sql-text/statements.ts'
 import { refreshCatalog } from '../api/catalog.ts'
 import { curlLine } from '../api/curl.ts'
@@ -11,6 +12,7 @@ import { toast } from '../parts/toast.tsx'
 import { addDraft, currentDraft } from './drafts.ts'
 import type { EditorHandle } from './editor/editor.tsx'
 import { isOneTransaction, isRunAsOne, wholeOf } from './one-transaction.ts'
+import { type BoundRange, withValues } from './parameters/given-values.ts'
 import { currentRunAs, missingKey } from './run-as.ts'
 import { type RunAs, runStatements, stopRunning } from './runs.ts'
 import { savedDialog } from './saved/saved-queries.ts'
@@ -44,18 +46,21 @@ export function sqlCommands(
   openHistory: () => void,
 ): SqlCommands {
   const run = (statements: readonly StatementRange[]) => {
-    if (missingKey.value) return
+    const bound = missingKey.value ? undefined : withValues(statements)
+    if (!bound) return
     const risk = statements.map(({ text }) => whatItRisks(text)).find(Boolean)
     const begin = () => {
       editor.current?.clearMarks()
-      void runStatements({ draftId: currentDraft.value!.id, statements, as: currentRunAs() })
+      void runStatements({ draftId: currentDraft.value!.id, statements: bound, as: currentRunAs() })
     }
     if (risk) confirm({ risk, run: begin })
     else begin()
   }
   const runAll = () => {
     const statements = editor.current?.all() ?? []
-    run(isRunAsOne(statements) ? wholeOf(statements, currentDraft.value!.text) : statements)
+    if (!isRunAsOne(statements)) run(statements)
+    else if (statements.some(({ text }) => parametersOf(text).length > 0)) toast(whyNotAsOne)
+    else run(wholeOf(statements, currentDraft.value!.text))
   }
   const onCurrent = (act: (statement: StatementRange) => void) => () => {
     const statement = editor.current?.current()
@@ -74,6 +79,9 @@ export function sqlCommands(
   }
 }
 
+const whyNotAsOne =
+  'Statements with parameters do not run as one: write BEGIN before and COMMIT after them, and turn this off'
+
 function askForName({ text }: StatementRange): void {
   if (session.value?.isMaster)
     savedDialog.value = { kind: 'save', text, name: currentDraft.value?.name ?? '' }
@@ -87,15 +95,22 @@ function openSavedQuery(): void {
 
 function explain(statement: StatementRange, isAnalyzed: boolean): void {
   if (!currentDraft.value || missingKey.value) return
-  void showPlan(currentDraft.value.id, statement, isAnalyzed)
+  const [bound] = withValues([statement]) ?? []
+  if (bound) void showPlan(currentDraft.value.id, bound, isAnalyzed)
 }
 
-const copyCurl = ({ text }: StatementRange) =>
-  void copyText(curlOf(text, currentRunAs()), 'curl command copied, without the token')
+function copyCurl(statement: StatementRange): void {
+  const [bound] = withValues([statement]) ?? []
+  if (bound) void copyText(curlOf(bound, currentRunAs()), 'curl command copied, without the token')
+}
 
 /** The request as a curl command, which reads the token from a variable. */
-const curlOf = (q: string, { credential: { username, token } }: RunAs) =>
-  curlLine('query', { username, token: token === null ? null : undefined, form: { q } })
+const curlOf = ({ text, bound }: BoundRange, { credential: { username, token } }: RunAs) =>
+  curlLine('query', {
+    username,
+    token: token === null ? null : undefined,
+    form: bound ? { q: bound.text, params: JSON.stringify(bound.params) } : { q: text },
+  })
 
 async function copyLink(): Promise<void> {
   const text = currentDraft.value?.text ?? ''

@@ -1,8 +1,10 @@
 import { computed, signal } from '@preact/signals'
 import { randomId } from '../../src/client/http/random-id.ts'
 import { changeKept, leaveNote, readNotes } from '../api/kept.ts'
+import type { GivenValues } from './parameters/bind.ts'
 
-export type Draft = Readonly<{ id: string; name: string; text: string }>
+/** `values`: of its parameters. */
+export type Draft = Readonly<{ id: string; name: string; text: string; values?: GivenValues | undefined }>
 
 type KeptDrafts = Readonly<{ drafts: readonly Draft[]; currentId: string; lastNumber: number }>
 
@@ -57,9 +59,9 @@ function merge(former: KeptDrafts, changes: Changes): KeptDrafts {
   }
 }
 
-export function addDraft(text: string, name?: string): void {
+export function addDraft(text: string, name?: string, values?: GivenValues): void {
   lastNumber++
-  const draft = { id: randomId(), name: name ?? `query ${lastNumber}`, text }
+  const draft = { id: randomId(), name: name ?? `query ${lastNumber}`, text, values }
   drafts.value = [...drafts.value, draft]
   changed.add(draft.id)
   currentId.value = draft.id
@@ -71,7 +73,7 @@ export function chooseDraft(id: string): void {
   save()
 }
 
-export function changeDraft(id: string, change: Partial<Pick<Draft, 'name' | 'text'>>): void {
+export function changeDraft(id: string, change: Partial<Omit<Draft, 'id'>>): void {
   drafts.value = drafts.value.map((draft) => (draft.id === id ? { ...draft, ...change } : draft))
   changed.add(id)
   save()

@@ -16,6 +16,8 @@ import { addDraft, currentDraft, openDrafts, saveDraftsBeforeLeaving } from './d
 import type { EditorHandle } from './editor/editor.tsx'
 import { LazyEditor } from './editor/lazy-editor.tsx'
 import { HistoryDialog } from './history-dialog.tsx'
+import { placeInText } from './parameters/bind.ts'
+import { ParameterFields } from './parameters/parameter-fields.tsx'
 import { Results } from './results.tsx'
 import { chooseKeyOnceKnown } from './run-as.ts'
 import { type Run, runStatements, runs } from './runs.ts'
@@ -60,12 +62,15 @@ export default function SqlPage() {
           focusEditor={() => editor.current?.focus()}
         />
       )}
-      <LazyEditor
-        ready={(handle) => {
-          editor.current = handle
-          handle.focus()
-        }}
-      />
+      <div class="editing">
+        <LazyEditor
+          ready={(handle) => {
+            editor.current = handle
+            handle.focus()
+          }}
+        />
+        <ParameterFields />
+      </div>
       <Divider />
       <Results sortOnServer={sortOnServer} />
       <WhileRunning />
@@ -89,8 +94,8 @@ function SavedDialog() {
   return dialog ? <OpenDialog close={close} /> : null
 }
 
-const sortOnServer = ({ text, from, draftId, as }: Run, order: ServerOrder) =>
-  void runStatements({ draftId, statements: [{ text, from, to: from + text.length }], as, order })
+const sortOnServer = ({ text, bound, from, draftId, as }: Run, order: ServerOrder) =>
+  void runStatements({ draftId, statements: [{ text, bound, from, to: from + text.length }], as, order })
 
 /** Opens the statement of a shared link (`#s=…`) in a new draft, without running it. `#as=reader` chooses a key. */
 async function takeFragment(text: string): Promise<void> {
@@ -110,7 +115,8 @@ function useErrorMarks(editor: EditorRef): void {
     if (!run || !(error instanceof ApiError) || error.position === undefined) return
     if (run.draftId !== currentDraft.peek()?.id || run.isPlan) return
     // PostgreSQL counts characters, the editor UTF-16 units.
-    const before = [...run.text].slice(0, error.position - 1).join('').length
+    const sent = [...(run.bound?.text ?? run.text)].slice(0, error.position - 1).join('').length
+    const before = run.bound ? placeInText(run.bound, sent) : sent
     editor.current?.mark(
       run.from + before,
       error.hint ? `${error.message}\nHint: ${error.hint}` : error.message,

@@ -91,15 +91,16 @@ function RunTab({ run, close }: Readonly<{ run: Run; close: () => void }>) {
 function ShownRun({ run, sortOnServer }: ResultsProps & Readonly<{ run: Run }>) {
   if (run.isPlan) return <PlanView result={run.result} />
   const error = run.result.error.value
+  const sent = { text: run.bound?.text ?? run.text, params: run.bound?.params }
   const isTooLong = isOverTime(error) || run.result.state.value === 'full'
   return (
     <ResultView
       result={run.result}
       look={run.look}
       asLabel={run.as.label}
-      source={{ text: run.text, credential: run.as.credential }}
+      source={{ ...sent, credential: run.as.credential }}
       sortOnServer={(order) => sortOnServer(run, order)}
-      errorActs={isTooLong && <AsJob text={run.text} />}
+      errorActs={isTooLong && <AsJob {...sent} />}
     />
   )
 }

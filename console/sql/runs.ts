@@ -1,5 +1,6 @@
 import { computed, effect, signal, untracked } from '@preact/signals'
-import { changesCatalog, type StatementRange, splitStatements } from '../../src/sql-text/statements.ts'
+import type { SqlValue } from '../../src/client/api/sql-statement.ts'
+import { changesCatalog, splitStatements } from '../../src/sql-text/statements.ts'
 import { ApiError } from '../api/api-error.ts'
 import { noteCatalogChange } from '../api/catalog.ts'
 import type { Credential } from '../api/credential.ts'
@@ -12,6 +13,7 @@ import { tell } from '../parts/live.tsx'
 import { toast } from '../parts/toast.tsx'
 import { type Feed, Result, type ServerOrder } from '../result/result.ts'
 import { ResultLook } from '../result/result-look.ts'
+import type { BoundRange } from './parameters/given-values.ts'
 import { ownKey } from './run-as.ts'
 import {
   isForSession,
@@ -33,6 +35,8 @@ export type Run = Readonly<{
   /** Its first words, for people. */
   name: string
   text: string
+  /** What is sent instead, if it has parameters. */
+  bound?: BoundRange['bound']
   /** The draft it came from, to mark an error there. */
   draftId: string
   from: number
@@ -46,12 +50,16 @@ export type Run = Readonly<{
   isSingle?: boolean | undefined
   /** The order that the service was asked for. */
   order?: ServerOrder | undefined
+  /** Where it runs, if not at the SQL endpoint. */
+  feed?: Feed | undefined
 }>
 
 export type ToRun = Readonly<{
   draftId: string
-  statements: readonly StatementRange[]
+  statements: readonly BoundRange[]
   as: RunAs
+  /** Runs the statements elsewhere. */
+  feed?: Feed
   /** Instead of the first words of the statement. */
   name?: string
   isPlan?: boolean
@@ -83,7 +91,7 @@ export function runStatements(toRun: ToRun): Promise<void> {
  * first that fails or is stopped.
  */
 export async function runNow(toRun: ToRun): Promise<void> {
-  const { draftId, statements, as, name, isPlan = false, isSingle, order } = toRun
+  const { draftId, statements, as, name, isPlan = false, isSingle, order, feed } = toRun
   const isInSession = isForOneSession(toRun)
   const other = isInSession && otherHolder(as)
   if (other) return toast(`A transaction is open as ${other}. Commit it or roll it back first`)
@@ -91,10 +99,12 @@ export async function runNow(toRun: ToRun): Promise<void> {
   dropUnpinned()
   batches.value = [...batches.value, batch]
   try {
-    for (const { text, from } of statements) {
+    for (const { text, bound, from } of statements) {
       const run = await runOne({
         name: name ?? firstWords(text),
         text,
+        bound,
+        feed,
         from,
         draftId,
         as,
@@ -226,9 +236,11 @@ async function runOne(one: NewRun): Promise<Run> {
 }
 
 function openRun(one: NewRun): Run {
-  const extras = { ...one.order, ...(one.isSingle && { params: [] }) }
-  const { text, as, batch } = one
-  const result = new Result(text, as.credential, extras, batch.isInSession ? feedOf(text, as) : undefined)
+  const { as, batch, bound } = one
+  const text = bound?.text ?? one.text
+  const params = bound?.params ?? (one.isSingle ? [] : undefined)
+  const feed = one.feed ?? (batch.isInSession ? feedOf(text, as, bound?.params) : undefined)
+  const result = new Result(text, as.credential, { ...one.order, ...(params && { params }) }, feed)
   const run = { ...one, id: ++lastId, result, look: new ResultLook(result) }
   const isFirst = !runs.value.some((each) => each.batch === batch)
   const shown = runs.value.find(({ id }) => id === shownRun.value)
@@ -239,6 +251,10 @@ function openRun(one: NewRun): Run {
 }
 
 const feedOf =
-  (text: string, as: RunAs): Feed =>
+  (text: string, as: RunAs, params?: readonly unknown[]): Feed =>
   async (signal) =>
-    (await takeSession(as, signal)).download(text, { format: 'json', signal })
+    (await takeSession(as, signal)).download(text, {
+      format: 'json',
+      signal,
+      ...(params && { params: params as readonly SqlValue[] }),
+    })

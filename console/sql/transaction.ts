@@ -1,10 +1,12 @@
 import { signal } from '@preact/signals'
 import { sessionsOf } from '../../src/client/api/session-api.ts'
+import type { SqlValue } from '../../src/client/api/sql-statement.ts'
 import { browserTransport } from '../../src/client/http/browser-transport.ts'
 import type { ClientSession } from '../../src/client/session/client-session.ts'
 import type { TransactionState } from '../../src/contract/session-frames.ts'
 import { controlsTransaction, type StatementRange } from '../../src/sql-text/statements.ts'
 import { serviceAddress } from '../parts/browser/address.ts'
+import type { Feed } from '../result/result.ts'
 import type { RunAs } from './runs.ts'
 
 /** The open transaction of the editor; `lost`: why it was rolled back. */
@@ -32,14 +34,31 @@ export const otherHolder = (as: RunAs) =>
 /** The session of the open transaction, or a new one. */
 export async function takeSession(as: RunAs, stop: AbortSignal): Promise<ClientSession> {
   if (held) return held.session
-  const { username, token } = as.credential
-  const caller = { baseUrl: serviceAddress, account: username, username, token }
-  const session = await sessionsOf({ ...caller, numbers: 'string', transport: browserTransport }).session({
-    signal: stop,
-  })
+  const session = await openSession(as, stop)
   held = { session, as }
   void session.ended.then((error) => tellLost(session, as, error.message))
   return session
+}
+
+function openSession(as: RunAs, signal: AbortSignal): Promise<ClientSession> {
+  const { username, token } = as.credential
+  const caller = { baseUrl: serviceAddress, account: username, username, token }
+  return sessionsOf({ ...caller, numbers: 'string', transport: browserTransport }).session({ signal })
+}
+
+/** Runs one statement with its values in a session of its own, and undoes what it did. */
+export function rolledBack(as: RunAs, text: string, params: readonly unknown[]): Feed {
+  async function* bytes(signal: AbortSignal): AsyncGenerator<Uint8Array> {
+    const session = await openSession(as, signal)
+    try {
+      await session.sql('begin', { signal })
+      yield* await session.download(text, { format: 'json', signal, params: params as readonly SqlValue[] })
+      await session.sql('rollback', { signal })
+    } finally {
+      session.close()
+    }
+  }
+  return async (signal) => bytes(signal)
 }
 
 /** Call it after a statement: shows the transaction, or ends the session that is no longer needed. */

@@ -43,6 +43,30 @@ export const queryParamTypes = [
 ] as const
 export type QueryParamType = (typeof queryParamTypes)[number]
 
+/** PostgreSQL's name of each type, which no schema of a tenant can shadow. */
+export const queryParamSqlTypes: Readonly<Record<QueryParamType, string>> = {
+  text: 'pg_catalog.text',
+  integer: 'pg_catalog.int4',
+  bigint: 'pg_catalog.int8',
+  numeric: 'pg_catalog.numeric',
+  double: 'pg_catalog.float8',
+  boolean: 'pg_catalog.bool',
+  date: 'pg_catalog.date',
+  timestamp: 'pg_catalog.timestamp',
+  timestamptz: 'pg_catalog.timestamptz',
+  uuid: 'pg_catalog.uuid',
+  json: 'pg_catalog.jsonb',
+  geometry: 'postgis.geometry',
+  'text[]': 'pg_catalog.text[]',
+  'integer[]': 'pg_catalog.int4[]',
+  'bigint[]': 'pg_catalog.int8[]',
+  'numeric[]': 'pg_catalog.numeric[]',
+  'double[]': 'pg_catalog.float8[]',
+  'boolean[]': 'pg_catalog.bool[]',
+  'date[]': 'pg_catalog.date[]',
+  'uuid[]': 'pg_catalog.uuid[]',
+}
+
 /** What a request to the rows of a query has besides its parameters: none of them can be called so. */
 export const rowsOptions = [
   'format',

@@ -1,33 +1,9 @@
-import type { QueryParams, QueryParamType } from '../contract/saved-queries.ts'
+import { type QueryParams, type QueryParamType, queryParamSqlTypes } from '../contract/saved-queries.ts'
 import { errors } from '../errors.ts'
 import { fillParameters, namedParameters } from '../sql/named-parameters.ts'
 
 /** A value of a request: a text of a query string or a form, or JSON as it is written. */
 export type GivenValue = Readonly<{ text: string } | { json: string }>
-
-/** PostgreSQL's name of each type, which no schema of a tenant can shadow. */
-const sqlTypes: Readonly<Record<QueryParamType, string>> = {
-  text: 'pg_catalog.text',
-  integer: 'pg_catalog.int4',
-  bigint: 'pg_catalog.int8',
-  numeric: 'pg_catalog.numeric',
-  double: 'pg_catalog.float8',
-  boolean: 'pg_catalog.bool',
-  date: 'pg_catalog.date',
-  timestamp: 'pg_catalog.timestamp',
-  timestamptz: 'pg_catalog.timestamptz',
-  uuid: 'pg_catalog.uuid',
-  json: 'pg_catalog.jsonb',
-  geometry: 'postgis.geometry',
-  'text[]': 'pg_catalog.text[]',
-  'integer[]': 'pg_catalog.int4[]',
-  'bigint[]': 'pg_catalog.int8[]',
-  'numeric[]': 'pg_catalog.numeric[]',
-  'double[]': 'pg_catalog.float8[]',
-  'boolean[]': 'pg_catalog.bool[]',
-  'date[]': 'pg_catalog.date[]',
-  'uuid[]': 'pg_catalog.uuid[]',
-}
 
 /** The statement with `$1`, `$2`, ... in the order of `params`, or with nulls of their types. */
 export function statementOf(sql: string, params: QueryParams, write: 'places' | 'nulls'): string {
@@ -36,7 +12,7 @@ export function statementOf(sql: string, params: QueryParams, write: 'places' | 
   const names = Object.keys(params)
   return fillParameters(named, (name) => {
     const value = write === 'nulls' ? 'null' : `$${names.indexOf(name) + 1}`
-    return `(${value}::${sqlTypes[params[name]!.type]})`
+    return `(${value}::${queryParamSqlTypes[params[name]!.type]})`
   })
 }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { numberNames } from '../../src/sql-text/named-values.ts'
+import { numberNames, parametersOf } from '../../src/sql-text/named-values.ts'
 
 test('a name outside of quotes and comments becomes a parameter, each name one', () => {
   const { text, names } = numberNames(
@@ -19,6 +19,10 @@ test('casts, slices and assignments have no names', () => {
     "select '1'::int[]",
     'select a[1:n]',
     'select a[f(x):n]',
+    'select a[1 :n]',
+    'select a[:n]',
+    "select json_object('k':v)",
+    'select json_objectagg(key:value)',
     'do := x',
     'a : b',
   ])
@@ -28,4 +32,28 @@ test('casts, slices and assignments have no names', () => {
 test('a position in the text with parameters is the same position in the text with names', () => {
   const sql = 'select :first, :second, nowhere'
   assert.equal(numberNames(sql).text.indexOf('nowhere'), sql.indexOf('nowhere'))
+})
+
+test('names are parameters in arrays, calls, subscripts and after keywords', () => {
+  for (const [text, numbered] of [
+    ['select array[:a, :b]', 'select array[$1, $2]'],
+    ['select a[(:n)]', 'select a[($1)]'],
+    ['select json_object(key :k value :v)', 'select json_object(key $1 value $2)'],
+    ['select 1 limit:n', 'select 1 limit $1'],
+    ['select f(:a)[1:2]', 'select f($1)[1:2]'],
+  ] as const)
+    assert.equal(numberNames(text).text, numbered)
+})
+
+test('the parameters of a statement are its names and its numbers, but not those of a function', () => {
+  const labels = (text: string) => parametersOf(text).map(({ label }) => label)
+  assert.deepEqual(labels("select :a, $2::int, $1.5, a$3, '$4', $$ $5 $$, $0, $99999999999 -- $6"), [
+    ':a',
+    '$2',
+    '$1',
+  ])
+  assert.deepEqual(labels('create or replace function f(int) returns int return $1 + 1'), [])
+  assert.deepEqual(labels('create procedure p(int) begin atomic select $1; end'), [])
+  assert.deepEqual(labels('prepare p as select $1'), [])
+  assert.deepEqual(labels('create table t as select $1::int as n'), ['$1'])
 })

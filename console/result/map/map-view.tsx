@@ -17,7 +17,8 @@ import type { ResultLook } from '../result-look.ts'
 import type { ResultColumn } from '../worker/protocol.ts'
 import { Legend, type LegendEntry } from './legend.tsx'
 import { coloursOf, readWorld, resultStyle, selectedFilters, shapeLayers } from './map-style.ts'
-import { type AskedPoint, openMap, whenLoaded } from './open-map.ts'
+import { whenLoaded } from './maplibre-setup.ts'
+import { type AskedPoint, openMap } from './open-map.ts'
 import { type AskedPlace, mostRowsRead, RowsHere } from './rows-here.tsx'
 import { tilesOfQuery } from './tile-source.ts'
 import { TiledMap } from './tiled-map.tsx'
@@ -86,23 +87,26 @@ export default function MapView({ result, look, source }: ViewProps) {
 
 type Chosen = Readonly<{ found: Shapes; column: number; colourBy: number | null }>
 
-const tilesOf = (
-  { text, credential }: ResultSource,
+/** The queries of maps take no parameters: then only the rows that the browser has are drawn. */
+const tilesOf = async (
+  { text, params, credential }: ResultSource,
   columns: readonly ResultColumn[],
   { found, column, colourBy }: Chosen,
   signal: AbortSignal,
 ) =>
-  tilesOfQuery(
-    {
-      text,
-      column: columns[column]!.name,
-      srid: found.srid,
-      isPoints: arePoints(found),
-      colourBy: colourBy === null ? null : columns[colourBy]!.name,
-      as: credential,
-    },
-    signal,
-  )
+  params === undefined
+    ? tilesOfQuery(
+        {
+          text,
+          column: columns[column]!.name,
+          srid: found.srid,
+          isPoints: arePoints(found),
+          colourBy: colourBy === null ? null : columns[colourBy]!.name,
+          as: credential,
+        },
+        signal,
+      )
+    : undefined
 
 /** By the rows that the browser has. */
 const classesOf = ({ features }: Shapes, colourBy: ResultColumn | undefined) =>

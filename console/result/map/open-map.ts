@@ -1,19 +1,8 @@
-import mapWorker from 'worker:maplibre-gl/dist/maplibre-gl-worker.mjs'
-import {
-  LngLatBounds,
-  Map as MapLibre,
-  NavigationControl,
-  type StyleSpecification,
-  setWorkerUrl,
-} from 'maplibre-gl'
-import mapCss from 'maplibre-gl/dist/maplibre-gl.css' with { type: 'text' }
+import { LngLatBounds, Map as MapLibre, NavigationControl, type StyleSpecification } from 'maplibre-gl'
 import type { Box } from '../../geo/rows-sql.ts'
-import { assetAddress } from '../../parts/browser/address.ts'
-import { adoptStyles } from '../../parts/browser/styles.ts'
 import { shownTheme } from '../../parts/browser/theme.ts'
-
-adoptStyles(mapCss)
-setWorkerUrl(assetAddress(mapWorker))
+import { whenLoaded } from './maplibre-setup.ts'
+import { placesCredit, showPlaces } from './places.ts'
 
 type MapHolder = HTMLElement & { map?: MapLibre }
 
@@ -50,12 +39,15 @@ export function openMap(
   map.on('idle', () => loading?.(false))
   if (ask) listenFor(map, ask)
   let drawn = shownTheme.peek()
+  showPlaces(map, () => drawn)
+  holder.append(creditLine())
   const unfollow = shownTheme.subscribe((theme) => {
     if (theme === drawn) return
     drawn = theme
     whenLoaded(map, () => {
       map.setStyle(style())
       whenLoaded(map, restyled)
+      showPlaces(map, () => drawn)
     })
   })
   return {
@@ -63,8 +55,16 @@ export function openMap(
     close: () => {
       unfollow()
       map.remove()
+      holder.replaceChildren()
     },
   }
+}
+
+function creditLine(): HTMLElement {
+  const line = document.createElement('div')
+  line.className = 'map-credit'
+  line.textContent = placesCredit
+  return line
 }
 
 const howToMove = 'Map. Arrow keys move it, + and − zoom.'
@@ -81,9 +81,3 @@ function listenFor(map: MapLibre, ask: (place: AskedPoint) => void): void {
 const reachOfClick = 4
 /** Half of the square that is shown while the map has the focus: see `.map-middle`. */
 const reachOfKeyboard = 20
-
-/** A style can be changed only once it is loaded. */
-export function whenLoaded(map: MapLibre, change: () => void): void {
-  if (map.isStyleLoaded()) change()
-  else map.once('idle', change)
-}

@@ -8,7 +8,8 @@ import {
   type StyleSpecification,
 } from 'maplibre-gl'
 import type { MapPageMetadata, StyleDocument } from '../../../src/contract/documents.ts'
-import { whenLoaded } from '../map/open-map.ts'
+import { whenLoaded } from '../map/maplibre-setup.ts'
+import { showPlaces } from '../map/places.ts'
 import { showPopups } from './popups.ts'
 
 type Theme = 'light' | 'dark'
@@ -34,19 +35,21 @@ export function openShownMap(
   let map: MapLibre | undefined
   let isClosed = false
   let wanted: Theme | undefined
+  const theme = () => wanted ?? 'light'
   const draw = (document: StyleDocument) => {
     events.styled(document)
     events.failed('')
-    if (map) return replaceStyle(map, document)
+    if (map) return replaceStyle(map, document, theme)
     map = makeMap(holder, document, transformRequest)
+    showPlaces(map, theme)
     holder.map = map
     listen(map, events)
     showPopups(map)
   }
-  const show = (theme: Theme) => {
-    wanted = theme
-    style(theme).then(
-      (document) => isClosed || wanted !== theme || draw(document),
+  const show = (next: Theme) => {
+    wanted = next
+    style(next).then(
+      (document) => isClosed || wanted !== next || draw(document),
       () => isClosed || events.failed('This map cannot be loaded.'),
     )
   }
@@ -57,8 +60,11 @@ export function openShownMap(
   return { show, close }
 }
 
-const replaceStyle = (map: MapLibre, document: StyleDocument) =>
-  whenLoaded(map, () => map.setStyle(document as unknown as StyleSpecification))
+const replaceStyle = (map: MapLibre, document: StyleDocument, theme: () => Theme) =>
+  whenLoaded(map, () => {
+    map.setStyle(document as unknown as StyleSpecification)
+    showPlaces(map, theme)
+  })
 
 function makeMap(
   container: HTMLElement,

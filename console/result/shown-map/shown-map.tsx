@@ -3,6 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import type { MapPageMetadata, StyleDocument } from '../../../src/contract/documents.ts'
 import { adoptStyles } from '../../parts/browser/styles.ts'
 import { shownTheme } from '../../parts/browser/theme.ts'
+import { placesCredit } from '../map/places.ts'
 import { MapLegend } from './map-legend.tsx'
 import { type OpenedMap, openShownMap } from './open-shown-map.ts'
 import css from './shown-map.css' with { type: 'text' }
@@ -78,9 +79,12 @@ function AboutMap({ about: { title, description, legend } }: Readonly<{ about: M
 }
 
 /** Of all sources, as text: they are written as HTML. */
-function attributionOf({ sources }: StyleDocument): string {
+function attributionOf({ sources, metadata }: StyleDocument): string {
   const all = Object.values(sources).map((source) => (source as { attribution?: string }).attribution ?? '')
-  return [...new Set(all.filter((text) => text !== ''))]
+  const { basemap } = metadata.cartage as MapPageMetadata
+  const known =
+    basemap === 'world' ? [placesCredit, ...all.filter((text) => !placesCredit.includes(text))] : all
+  return [...new Set(known.filter((text) => text !== ''))]
     .map((text) => text.replace(/&#(\d+);/g, (_, code: string) => String.fromCodePoint(Number(code))))
     .join(' · ')
 }

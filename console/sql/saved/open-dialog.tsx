@@ -10,7 +10,7 @@ import { Load, useLoaded } from '../../parts/loading.tsx'
 import { Empty, ErrorNotice } from '../../parts/notice.tsx'
 import { useWork } from '../../parts/work.ts'
 import { addDraft } from '../drafts.ts'
-import { deleteQuery, listQueries } from './saved-queries.ts'
+import { deleteQuery, givenBy, listQueries } from './saved-queries.ts'
 
 /** The queries saved in the account. Choosing one opens it in a new draft. */
 export function OpenDialog({ close }: Readonly<{ close: () => void }>) {
@@ -18,9 +18,9 @@ export function OpenDialog({ close }: Readonly<{ close: () => void }>) {
   const queries = useLoaded(listQueries, [])
   const matches = ({ name, description, sql }: SavedQueryDocument) =>
     `${name} ${description} ${sql}`.toLowerCase().includes(text.toLowerCase())
-  const open = ({ sql, name }: SavedQueryDocument) => {
+  const open = (query: SavedQueryDocument) => {
     close()
-    addDraft(sql, name)
+    addDraft(query.sql, query.name, givenBy(query))
   }
   return (
     <Dialog title="Open query" onClose={close} isWide>

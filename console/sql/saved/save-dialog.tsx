@@ -6,7 +6,7 @@ import { Load, useLoaded } from '../../parts/loading.tsx'
 import { ErrorNotice, Notice } from '../../parts/notice.tsx'
 import { toast } from '../../parts/toast.tsx'
 import { useWork } from '../../parts/work.ts'
-import { changeDraft, currentId } from '../drafts.ts'
+import { changeDraft, currentDraft, currentId } from '../drafts.ts'
 import {
   definedParams,
   type EditedParam,
@@ -38,7 +38,7 @@ function SaveForm({
   const former = known.find((query) => query.name === name)
   const [description, setDescription] = useState(() => former?.description ?? '')
   const [isPublic, setPublic] = useState(() => former?.public ?? false)
-  const [params, setParams] = useState(() => editedParams(text, former))
+  const [params, setParams] = useState(() => editedParams(text, currentDraft.peek()?.values ?? {}, former))
   const { isBusy, error, begin } = useWork()
   const save = async () => {
     await saveQuery(name, { sql: text, description, public: isPublic, params: definedParams(params) })
@@ -90,7 +90,7 @@ function Params({ params, change }: ParamsProps) {
   return (
     <fieldset class="query-params">
       <legend>Parameters</legend>
-      {params.map(({ name, type, value }) => (
+      {params.map(({ name, type, value, isNull }) => (
         <div key={name} class="row">
           <code>:{name}</code>
           <select
@@ -107,7 +107,7 @@ function Params({ params, change }: ParamsProps) {
           <input
             class="grow"
             aria-label={`Default of ${name}`}
-            placeholder="no default: required"
+            placeholder={isNull ? 'NULL' : 'no default: required'}
             value={value}
             onInput={(event) => changeOne(name, { value: event.currentTarget.value })}
           />

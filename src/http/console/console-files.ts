@@ -57,7 +57,7 @@ export async function findCountries(): Promise<string | undefined> {
   return names?.find((name) => isPublicData(name) && name.startsWith('countries-'))
 }
 
-/** The console has no other data than that of Natural Earth. */
+/** The console has no other data than that of Natural Earth and GeoNames. */
 export const isPublicData = (name: string) => extname(name) === '.json'
 
 const folder = () => packageFile('dist/console')

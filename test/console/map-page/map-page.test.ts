@@ -48,7 +48,7 @@ test('a person without an account sees the map, its title, legend, scale, attrib
   await page.getByRole('heading', { name: 'Cities of <Europe>' }).waitFor()
   await page.getByText('The largest ones').waitFor()
   await page.getByRole('list', { name: 'Cities' }).getByText('a city').waitFor()
-  await page.getByText('Natural Earth · Us & them').waitFor()
+  await page.getByText('Natural Earth · GeoNames · Us & them').waitFor()
   await page.locator('.maplibregl-ctrl-scale').waitFor()
   await page.getByRole('button', { name: 'Enter fullscreen' }).waitFor()
   await eventually(async () => assert.equal((await drawnOf(page, 'dots')).length, 2))
