@@ -6,6 +6,7 @@ import { AnswerQuestions } from '../activity/answer-questions.ts'
 import { AuditEndings } from '../audit/audit-endings.ts'
 import { AuditFile } from '../audit/audit-file.ts'
 import { AuditRefusals } from '../audit/audit-refusals.ts'
+import { AuditTables } from '../audit/audit-tables.ts'
 import { AuditUses } from '../audit/audit-uses.ts'
 import { Directory } from '../auth/directory.ts'
 import { KnownTokens } from '../auth/known-tokens.ts'
@@ -201,6 +202,9 @@ function startAudit(
   started.push({ name: 'audit', limitMs: 2_000, stop: () => Promise.all([refusals.stop(), uses.stop()]) })
   refusals.start()
   uses.start()
+  const tables = new AuditTables(databases, log)
+  started.push({ name: 'audit of tables', limitMs: 2_000, stop: () => tables.stop() })
+  tables.start()
   return { refusals, keyUses: uses }
 }
 

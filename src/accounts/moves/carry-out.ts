@@ -1,4 +1,5 @@
 import type { PoolClient } from 'pg'
+import { collectLastNotes } from '../../audit/audit-tables.ts'
 import type { Account } from '../../auth/account.ts'
 import { userByName } from '../../auth/account-store.ts'
 import { announceChange, awaitCaches } from '../../auth/change-feed.ts'
@@ -98,6 +99,7 @@ async function perform(
   await require(enterPhase(client, move.id, 'checking'))
   await noteProgress(90)
   requireEqual(await before, await after())
+  await collectLastNotes(installation.databases, move.fromHostId, account.database)
   signal.throwIfAborted()
   await switchOver(installation, client, account, move)
 }
