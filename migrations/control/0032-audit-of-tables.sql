@@ -21,3 +21,28 @@ create table cartage.collected_notes (
   id          uuid,
   primary key (database_id, id)
 );
+
+-- Records to be sent to syslog, as cartage.audit_outbox has those for the file. Old records are not sent.
+create table cartage.audit_syslog_outbox (
+  id bigint primary key
+);
+
+create or replace function cartage.ship_audit() returns trigger language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+  if tg_op = 'INSERT' then
+    insert into cartage.audit_outbox values (new.id);
+    insert into cartage.audit_syslog_outbox values (new.id);
+  else
+    delete from cartage.audit_outbox where id = old.id;
+    delete from cartage.audit_syslog_outbox where id = old.id;
+  end if;
+  return null;
+end
+$$;
+
+-- The process that ships records. It is another one's turn when this was not renewed in time.
+create table cartage.audit_shippers (
+  sink  text primary key check (sink in ('file', 'syslog')),
+  claim uuid not null,
+  until timestamptz not null
+);

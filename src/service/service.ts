@@ -4,8 +4,10 @@ import { repairAccounts } from '../accounts/repair-accounts.ts'
 import { activityChannel } from '../activity/activity-store.ts'
 import { AnswerQuestions } from '../activity/answer-questions.ts'
 import { AuditEndings } from '../audit/audit-endings.ts'
-import { AuditFile } from '../audit/audit-file.ts'
+import { auditFile } from '../audit/audit-file.ts'
 import { AuditRefusals } from '../audit/audit-refusals.ts'
+import { AuditShipper } from '../audit/audit-shipper.ts'
+import { auditSyslog } from '../audit/audit-syslog.ts'
 import { AuditTables } from '../audit/audit-tables.ts'
 import { AuditUses } from '../audit/audit-uses.ts'
 import { Directory } from '../auth/directory.ts'
@@ -189,15 +191,19 @@ function makeDirectory(installation: Installation, lost: AbortController, starte
 
 function startAudit(
   { databases, log }: Installation,
-  { auditRetentionDays, auditFile }: Config,
+  config: Config,
   started: StartedParts,
 ): Pick<Services, 'refusals' | 'keyUses'> {
-  if (auditFile) {
-    const file = new AuditFile(databases.control, auditFile, log)
-    started.push({ name: 'audit file', limitMs: 2_000, stop: () => file.stop() })
-    file.start()
+  const destinations = [
+    ...(config.auditFile ? [auditFile(config.auditFile)] : []),
+    ...(config.auditSyslog ? [auditSyslog(config.auditSyslog)] : []),
+  ]
+  for (const to of destinations) {
+    const shipper = new AuditShipper(databases.control, to, log)
+    started.push({ name: `audit to ${to.sink}`, limitMs: 2_000, stop: () => shipper.stop() })
+    shipper.start()
   }
-  const refusals = new AuditRefusals(databases.control, auditRetentionDays, log)
+  const refusals = new AuditRefusals(databases.control, config.auditRetentionDays, log)
   const uses = new AuditUses(databases.control, log)
   started.push({ name: 'audit', limitMs: 2_000, stop: () => Promise.all([refusals.stop(), uses.stop()]) })
   refusals.start()
