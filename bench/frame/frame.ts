@@ -53,6 +53,11 @@ export class Frame {
     return this.#cluster
   }
 
+  /** A further one, as on another machine. */
+  secondCluster(): Promise<EmbeddedCluster> {
+    return this.#startCluster()
+  }
+
   async #startCluster(): Promise<EmbeddedCluster> {
     const cluster = await startEmbeddedCluster({
       dataDir: await this.makeFolder(),

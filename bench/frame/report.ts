@@ -65,6 +65,7 @@ export const subjects: ReadonlyMap<string, string> = new Map([
   ['cli', 'Command line'],
   ['console', 'The console in Chromium'],
   ['scale', '10,000 users and a million finished jobs'],
+  ['scaling', 'A table over two hosts'],
 ])
 
 function summaryRow(result: Result): string {

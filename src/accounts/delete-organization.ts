@@ -2,11 +2,10 @@ import { operator, recordAudit } from '../audit/audit-store.ts'
 import { announceChange, awaitCaches } from '../auth/change-feed.ts'
 import { errors } from '../errors.ts'
 import type { Installation } from '../hosts/installation.ts'
-import { dropDatabase } from '../hosts/tenant-databases.ts'
 import { allowLongStatements } from '../postgres/control/control-pool.ts'
 import { inTransaction, onConnection } from '../postgres/transaction.ts'
 import { holdingLocks, lockOrganization, patiently } from './account-lock.ts'
-import { leavingToRepair } from './delete-user.ts'
+import { leavingToRepair, removeDatabase } from './delete-user.ts'
 import { isOnItsWay } from './moves/move-store.ts'
 import {
   closeOrganization,
@@ -45,7 +44,7 @@ export async function removeOrganization(
   organization: Organization,
 ): Promise<void> {
   const { control } = installation.databases
-  await dropDatabase(installation.databases, organization.hostId, organization.database)
+  await removeDatabase(installation, organization.hostId, organization.database)
   for (const role of await masterRolesOf(control, organization.id)) {
     await dropRoles(installation.databases, organization.hostId, role)
   }

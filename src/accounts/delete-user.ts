@@ -1,11 +1,12 @@
 import { operator, recordAudit } from '../audit/audit-store.ts'
+import { collectLastNotes } from '../audit/audit-tables.ts'
 import type { Account } from '../auth/account.ts'
 import { announceChange, awaitCaches } from '../auth/change-feed.ts'
 import { errors } from '../errors.ts'
 import type { Installation } from '../hosts/installation.ts'
 import { dropDatabase } from '../hosts/tenant-databases.ts'
 import { allowLongStatements } from '../postgres/control/control-pool.ts'
-import { isBusy } from '../postgres/sqlstate.ts'
+import { hasSqlstate, isBusy, sqlstate } from '../postgres/sqlstate.ts'
 import { inTransaction, onConnection } from '../postgres/transaction.ts'
 import { holdingLocks, lockUser, patiently } from './account-lock.ts'
 import { isOnItsWay } from './moves/move-store.ts'
@@ -51,7 +52,7 @@ export async function leavingToRepair({ log }: Installation, removal: Promise<vo
 /** Removes everything of the user, even if incomplete. Its row goes last. Safe to repeat. */
 export async function removeUser(installation: Installation, account: Account): Promise<void> {
   if (account.organization) await evictFromDatabase(installation.databases, account)
-  else await dropDatabase(installation.databases, account.hostId, account.database)
+  else await removeDatabase(installation, account.hostId, account.database)
   // Left by a restore of the user that was cut off.
   await dropMover(installation.databases, account.hostId, account.masterRole)
   await dropRoles(installation.databases, account.hostId, account.masterRole)
@@ -59,4 +60,17 @@ export async function removeUser(installation: Installation, account: Account): 
     await allowLongStatements(tx)
     await deleteUserRow(tx, account)
   })
+}
+
+/** A database that is half made or gone has no notes to collect. */
+export async function removeDatabase(
+  { databases, log }: Installation,
+  hostId: number,
+  database: string,
+): Promise<void> {
+  await collectLastNotes(databases, hostId, database).catch((error: unknown) => {
+    if (hasSqlstate(error, sqlstate.invalidCatalogName, sqlstate.undefinedTable)) return
+    log.warn({ err: error, database }, 'the audit record lacks the last changes of tables of an account')
+  })
+  await dropDatabase(databases, hostId, database)
 }

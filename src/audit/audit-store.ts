@@ -1,5 +1,4 @@
 import type { AuditAction } from '../contract/admin-names.ts'
-import { advisoryLocks } from '../postgres/advisory-locks.ts'
 import type { Queryable } from '../postgres/transaction.ts'
 
 export type AuditEntry = Readonly<{
@@ -155,33 +154,62 @@ export async function cleanAudit(control: Queryable, retentionDays: number): Pro
 
 const stepRecords = 5_000
 
-/** The oldest records that were not written to a file yet; none while another process writes some. */
-export async function lockUnshipped(tx: Queryable, most: number): Promise<readonly AuditRecord[]> {
-  const { rows: locks } = await tx.query<{ taken: boolean }>(
-    'select pg_try_advisory_xact_lock($1) as taken',
-    [advisoryLocks.auditFile],
+/** Where records are shipped to, each from an outbox of its own. */
+const outboxes = { file: 'cartage.audit_outbox', syslog: 'cartage.audit_syslog_outbox' } as const
+export type AuditSink = keyof typeof outboxes
+
+/** True for one process at a time, until it is released or not renewed. */
+export async function claimSink(
+  control: Queryable,
+  sink: AuditSink,
+  claim: string,
+  forMs: number,
+): Promise<boolean> {
+  const { rowCount } = await control.query(
+    `insert into cartage.audit_shippers as known (sink, claim, until)
+     values ($1, $2, clock_timestamp() + make_interval(secs => $3))
+     on conflict (sink) do update set claim = excluded.claim, until = excluded.until
+     where known.claim = excluded.claim or known.until < clock_timestamp()`,
+    [sink, claim, forMs / 1000],
   )
-  if (!locks[0]!.taken) return []
-  const { rows } = await tx.query<AuditRecord>(
+  return rowCount === 1
+}
+
+export async function releaseSink(control: Queryable, sink: AuditSink, claim: string): Promise<void> {
+  await control.query('delete from cartage.audit_shippers where sink = $1 and claim = $2', [sink, claim])
+}
+
+/** The oldest records that were not shipped yet. */
+export async function unshippedRecords(
+  control: Queryable,
+  sink: AuditSink,
+  most: number,
+): Promise<readonly AuditRecord[]> {
+  const { rows } = await control.query<AuditRecord>(
     `select id::float8 as id, at, actor, action, account, subject, details
-     from cartage.audit join cartage.audit_outbox using (id) order by audit.id limit $1`,
+     from cartage.audit join ${outboxes[sink]} using (id) order by audit.id limit $1`,
     [most],
   )
   return rows
 }
 
-export async function removeShipped(tx: Queryable, ids: readonly number[]): Promise<void> {
-  await tx.query('delete from cartage.audit_outbox where id = any ($1::bigint[])', [ids])
+export async function removeShipped(
+  control: Queryable,
+  sink: AuditSink,
+  ids: readonly number[],
+): Promise<void> {
+  await control.query(`delete from ${outboxes[sink]} where id = any ($1::bigint[])`, [ids])
 }
 
-/** How many records wait to be written to a file, and the oldest. */
+/** How many records wait to be shipped, and the oldest. */
 export async function unshipped(
   control: Queryable,
+  sink: AuditSink,
 ): Promise<Readonly<{ count: number; since: Date | null; isLate: boolean }>> {
   const { rows } = await control.query<{ count: number; since: Date | null; isLate: boolean }>(
     `select count(*)::integer as count, min(a.at) as since,
        coalesce(min(a.at) < now() - interval '1 minute', false) as "isLate"
-     from cartage.audit_outbox o join cartage.audit a on a.id = o.id`,
+     from ${outboxes[sink]} o join cartage.audit a on a.id = o.id`,
   )
   return rows[0]!
 }

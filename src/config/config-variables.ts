@@ -49,6 +49,17 @@ export function basemaps(name: string, meaning: string): Variable<readonly Basem
   return { name, meaning, fallback: '', read }
 }
 
+export function syslogAddress(name: string, meaning: string): Variable<string> {
+  const read = (value: string) => {
+    const isAddress = /^(udp|tcp):\/\/(\[[0-9a-f:.]+\]|[\w.-]+)(:\d{1,5})?$|^unix:\/\/\/./i.test(value)
+    if (value === '' || (isAddress && URL.canParse(value))) return value
+    throw new ConfigError(
+      `${name} must be an address such as udp://192.0.2.1:514, tcp://logs.example.org:514 or unix:///dev/log, not '${value}'`,
+    )
+  }
+  return { name, meaning, fallback: '', read }
+}
+
 /** The value is not shown: it contains a password. */
 export function databaseAddress(name: string, fallback: string, meaning: string): Variable<string> {
   const read = (value: string) => {

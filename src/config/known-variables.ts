@@ -10,6 +10,7 @@ import {
   oneOf,
   path,
   rate,
+  syslogAddress,
   targets,
   text,
   webAddress,
@@ -80,6 +81,10 @@ export const variables = {
     'CARTAGE_AUDIT_FILE',
     '',
     'file to which audit records are written as lines of JSON, for shipping; empty: none',
+  ),
+  auditSyslog: syslogAddress(
+    'CARTAGE_AUDIT_SYSLOG',
+    'syslog server to which audit records are sent: udp://HOST:514, tcp://HOST:514 or unix:///dev/log; empty: none',
   ),
 
   worker: flag('CARTAGE_WORKER', 'on', 'run batch jobs inside `cartage serve`'),

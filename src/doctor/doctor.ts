@@ -1,4 +1,4 @@
-import { countEndings, heldAutovacuum, unshipped } from '../audit/audit-store.ts'
+import { type AuditSink, countEndings, heldAutovacuum, unshipped } from '../audit/audit-store.ts'
 import { countProcesses } from '../auth/lease-store.ts'
 import { newestTokens, type SealedToken } from '../auth/token-store.ts'
 import type { Config } from '../config/config.ts'
@@ -23,7 +23,8 @@ export async function doctor(installation: Installation, config: Config): Promis
     checkMigrations(installation),
     checkUnfinished(installation),
     checkGuard(installation),
-    checkAuditFile(installation, config),
+    checkShipping(installation, 'file', config.auditFile),
+    checkShipping(installation, 'syslog', config.auditSyslog),
     checkAutovacuum(installation),
     checkHosts(installation, config, Math.max(processes, 1)),
     checkOrphans(installation),
@@ -111,13 +112,18 @@ async function checkGuard({ databases }: Installation): Promise<Check> {
   return { name, status: 'warn', advice }
 }
 
-/** Records that are not in the file after a minute. */
-async function checkAuditFile({ databases }: Installation, { auditFile }: Config): Promise<readonly Check[]> {
-  if (!auditFile) return []
-  const name = 'audit file'
-  const { count, since, isLate } = await unshipped(databases.control)
-  if (!since || !isLate) return [{ name, status: 'ok', advice: `Records are written to ${auditFile}` }]
-  const advice = `${count} records since ${since.toISOString()} are not written to ${auditFile}: look for a full disk or missing rights. They wait in the database`
+/** Records that are not shipped after a minute. */
+async function checkShipping(
+  { databases }: Installation,
+  sink: AuditSink,
+  address: string,
+): Promise<readonly Check[]> {
+  if (!address) return []
+  const name = `audit ${sink}`
+  const { count, since, isLate } = await unshipped(databases.control, sink)
+  if (!since || !isLate) return [{ name, status: 'ok', advice: `Records are sent to ${address}` }]
+  const cause = sink === 'file' ? 'a full disk or missing rights' : 'a server that does not answer'
+  const advice = `${count} records since ${since.toISOString()} are not sent to ${address}: look for ${cause}. They wait in the database`
   return [{ name, status: 'warn', advice }]
 }
 

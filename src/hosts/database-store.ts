@@ -28,6 +28,17 @@ export async function laggingDatabases(
   return rows.map(({ name }) => name)
 }
 
+/** Databases of active users on a host. */
+export async function servedDatabases(control: Queryable, hostId: number): Promise<readonly string[]> {
+  const { rows } = await control.query<{ name: string }>(
+    `select d.name from cartage.databases d
+     where d.host_id = $1 and exists (select from cartage.users u where u.database_id = d.id and u.state = 'active')
+     order by d.id`,
+    [hostId],
+  )
+  return rows.map(({ name }) => name)
+}
+
 export async function recordMigrated(
   control: Queryable,
   hostId: number,

@@ -20,8 +20,6 @@ export const advisoryLocks = {
   mapTemplates: 7238021,
   /** One change of limits at a time. Taken in `cartage.limit_jobs`. */
   limits: 7238022,
-  /** One process writes to its audit file at a time. */
-  auditFile: 7238031,
   /** With the hash of a database's name: one login repair at a time. */
   login: 7238020,
 } as const

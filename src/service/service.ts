@@ -4,8 +4,11 @@ import { repairAccounts } from '../accounts/repair-accounts.ts'
 import { activityChannel } from '../activity/activity-store.ts'
 import { AnswerQuestions } from '../activity/answer-questions.ts'
 import { AuditEndings } from '../audit/audit-endings.ts'
-import { AuditFile } from '../audit/audit-file.ts'
+import { auditFile } from '../audit/audit-file.ts'
 import { AuditRefusals } from '../audit/audit-refusals.ts'
+import { AuditShipper } from '../audit/audit-shipper.ts'
+import { auditSyslog } from '../audit/audit-syslog.ts'
+import { AuditTables } from '../audit/audit-tables.ts'
 import { AuditUses } from '../audit/audit-uses.ts'
 import { Directory } from '../auth/directory.ts'
 import { KnownTokens } from '../auth/known-tokens.ts'
@@ -29,6 +32,7 @@ import { JobWaiter } from '../jobs/job-waiter.ts'
 import { queueStats } from '../jobs/queue-store.ts'
 import { createPerUserMutex } from '../keys/per-user-mutex.ts'
 import { repairKeys } from '../keys/repair-keys.ts'
+import { repairTemporaryTables } from '../keys/temporary-tables.ts'
 import type { Log } from '../log/log.ts'
 import { Maps } from '../maps/maps.ts'
 import { NamedMaps } from '../maps/named/named-maps.ts'
@@ -190,19 +194,26 @@ function makeDirectory(installation: Installation, lost: AbortController, starte
 
 function startAudit(
   { databases, log }: Installation,
-  { auditRetentionDays, auditFile }: Config,
+  config: Config,
   started: StartedParts,
 ): Pick<Services, 'refusals' | 'keyUses'> {
-  if (auditFile) {
-    const file = new AuditFile(databases.control, auditFile, log)
-    started.push({ name: 'audit file', limitMs: 2_000, stop: () => file.stop() })
-    file.start()
+  const destinations = [
+    ...(config.auditFile ? [auditFile(config.auditFile)] : []),
+    ...(config.auditSyslog ? [auditSyslog(config.auditSyslog)] : []),
+  ]
+  for (const to of destinations) {
+    const shipper = new AuditShipper(databases.control, to, log)
+    started.push({ name: `audit to ${to.sink}`, limitMs: 2_000, stop: () => shipper.stop() })
+    shipper.start()
   }
-  const refusals = new AuditRefusals(databases.control, auditRetentionDays, log)
+  const refusals = new AuditRefusals(databases.control, config.auditRetentionDays, log)
   const uses = new AuditUses(databases.control, log)
   started.push({ name: 'audit', limitMs: 2_000, stop: () => Promise.all([refusals.stop(), uses.stop()]) })
   refusals.start()
   uses.start()
+  const tables = new AuditTables(databases, log)
+  started.push({ name: 'audit of tables', limitMs: 2_000, stop: () => tables.stop() })
+  tables.start()
   return { refusals, keyUses: uses }
 }
 
@@ -319,10 +330,15 @@ async function repair(installation: Installation): Promise<void> {
 
 /** One run after the other, in the background, so that no one waits for a tenant's locks. */
 async function keepRepairing(installation: Installation, stopped: AbortSignal): Promise<void> {
-  while (!stopped.aborted) {
+  for (let run = 0; !stopped.aborted; run++) {
     await repair(installation).catch((error) =>
       installation.log.warn({ err: error }, 'repair failed: trying again later'),
     )
+    // It asks every database, so less often.
+    if (run % 12 === 0)
+      await repairTemporaryTables(installation).catch((error) =>
+        installation.log.warn({ err: error }, 'repair failed: trying again later'),
+      )
     await sleep(repairEveryMs, undefined, { signal: stopped, ref: false }).catch(() => undefined)
   }
 }

@@ -4,8 +4,10 @@ import pg from 'pg'
 import { settleTemporaryTables } from '../../src/keys/temporary-tables.ts'
 import { createLog } from '../../src/log/log.ts'
 import { startService } from '../../src/service/service.ts'
+import { cartage, installation } from '../support/http/call.ts'
 import { jobSession } from '../support/jobs/job-session.ts'
 import { grantsOf, keyRolesOf, keysClient, refusal, send } from '../support/keys/keys-client.ts'
+import { startProcess } from '../support/service/processes.ts'
 import { basic, eventually, type Setup, setup, type TestUser } from '../support/service/setup.ts'
 
 const narrow = (user: TestUser, grants: unknown, base = user.base) =>
@@ -142,6 +144,29 @@ test('a key that is narrowed loses its temporary tables, although the change aft
   )
   await operator.query('rollback')
   await eventually(async () => assert.equal(await mayUseTemporaryTables(context, user, role!), false))
+})
+
+test('repair takes the right to make temporary tables that a killed process has left to a narrowed key', async (t) => {
+  const context = await setup(t)
+  const { user, keys, service } = context
+  await user.sql('create table t (n int)')
+  await keysClient(user).make('k', grantsOf({ t: ['insert'] }))
+  const [role] = await keyRolesOf(context, user)
+  const { config } = service.services
+  const process = await startProcess(t, { config, keys }, ['serve'], { CARTAGE_WORKER: 'off' })
+  const operator = new pg.Client({ connectionString: keys.adminUrl })
+  operator.on('error', () => undefined)
+  t.after(() => operator.end())
+  await operator.connect()
+  await operator.query(`begin; grant connect on database "${user.account.database}" to current_user`)
+  const base = `${process.url}/user/${user.username}`
+  assert.equal((await narrow(user, grantsOf({ t: ['select'] }), base)).status, 200)
+  await process.kill()
+  await operator.query('rollback')
+  assert.equal(await mayUseTemporaryTables(context, user, role!), true)
+  const { out, err } = await cartage(installation(context), 'repair')
+  assert.match(out, new RegExp(`^settled the right of ${role} to make temporary tables$`, 'm'), err)
+  assert.equal(await mayUseTemporaryTables(context, user, role!), false)
 })
 
 test('a member who locks what the key of another has does not keep it from being narrowed', async (t) => {

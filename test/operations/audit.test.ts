@@ -1,19 +1,14 @@
 import assert from 'node:assert/strict'
-import { mkdir, mkdtemp, readFile, rename, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { test } from 'node:test'
 import { deleteUser } from '../../src/accounts/delete-user.ts'
 import { updateUser } from '../../src/accounts/update-user.ts'
-import { AuditFile } from '../../src/audit/audit-file.ts'
 import { AuditRefusals } from '../../src/audit/audit-refusals.ts'
 import { type AuditRecord, cleanAudit, listAudit, recordAudit } from '../../src/audit/audit-store.ts'
 import { AuditUses } from '../../src/audit/audit-uses.ts'
 import { createAdminClient, createClient } from '../../src/client/client.ts'
-import { doctor } from '../../src/doctor/doctor.ts'
 import { createLog } from '../../src/log/log.ts'
 import { cartage, installation } from '../support/http/call.ts'
-import { basic, eventually, randomName, type Setup, setup } from '../support/service/setup.ts'
+import { basic, randomName, type Setup, setup } from '../support/service/setup.ts'
 
 test('creating, changing and deleting a user are recorded with the operator as the actor', async (t) => {
   const bundle = await setup(t)
@@ -335,44 +330,4 @@ test('the record is read by user and time, and printed as lines of JSON and as C
   assert.equal(head, 'id,at,actor,action,account,subject,details')
   assert.ok(first!.endsWith('"{""quota_in_bytes"":7}"'), first)
   assert.equal((await cartage(installation(bundle), 'audit', '--since', 'soon')).code, 2)
-})
-
-test('each record is written once to the file, which is made again after it was moved; a broken one stops nothing', async (t) => {
-  const folder = await mkdtemp(join(tmpdir(), 'cartage-audit-'))
-  t.after(() => rm(folder, { recursive: true, force: true }))
-  const path = join(folder, 'audit.ndjson')
-  const bundle = await setup(t, { isIsolated: true, config: { auditFile: path } })
-  const { service, user } = bundle
-  const { control } = service.services.databases
-  const note = (subject: string) => recordAudit(control, { actor: 'test', action: 'key.created', subject })
-  const subjects = async (file: string) =>
-    (await readFile(file, 'utf8'))
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line))
-      .filter(({ actor }) => actor === 'test')
-      .map(({ subject }) => subject)
-      .toSorted()
-  await Promise.all(Array.from({ length: 40 }, (_, n) => note(`first ${n + 10}`)))
-  const other = new AuditFile(control, path, createLog('silent'))
-  await other.flush()
-  const firsts = Array.from({ length: 40 }, (_, n) => `first ${n + 10}`)
-  await eventually(async () => assert.deepEqual(await subjects(path), firsts))
-  await rename(path, `${path}.1`)
-  await note('second')
-  await eventually(async () => assert.deepEqual(await subjects(path), ['second']))
-  assert.deepEqual(await subjects(`${path}.1`), firsts)
-  await rm(path)
-  await mkdir(path)
-  await control.query(
-    `insert into cartage.audit (actor, action, subject, at) values ('test', 'key.created', 'third', now() - interval '2 minutes')`,
-  )
-  await other.flush()
-  assert.equal((await fetch(`${user.base}/api/v2/sql?q=select+1`)).status, 200)
-  const warned = (await doctor(service.services.installation, service.services.config)).find(
-    ({ name }) => name === 'audit file',
-  )
-  assert.equal(warned?.status, 'warn')
-  await rm(path, { recursive: true })
-  await eventually(async () => assert.deepEqual(await subjects(path), ['third']))
 })

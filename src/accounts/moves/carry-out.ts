@@ -1,4 +1,5 @@
 import type { PoolClient } from 'pg'
+import { collectLastNotes } from '../../audit/audit-tables.ts'
 import { announceChange, awaitCaches } from '../../auth/change-feed.ts'
 import { AppError, errors } from '../../errors.ts'
 import { isReplicated } from '../../hosts/await-replicas.ts'
@@ -134,6 +135,8 @@ async function perform(
   requireEqual(here, there)
   if (!(await isReplicated(installation.databases, move.toHostId, replicasMs)))
     throw errors.moveFailed(`The replicas of the host '${move.toHost}' have not confirmed the copy in time`)
+  await collectLastNotes(installation.databases, move.fromHostId, household.database)
+  signal.throwIfAborted()
   await switchOver(installation, client, move)
 }
 

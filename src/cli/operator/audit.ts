@@ -20,7 +20,7 @@ export const runAudit: Command['run'] = async ({ values }) => {
 const formats = {
   text: (records: readonly AuditRecord[]) =>
     records.map(({ id, at, actor, action, account, subject }) =>
-      [id, at.toISOString(), actor, action, account ?? '', subject ?? ''].join('  ').trimEnd(),
+      [id, at.toISOString(), actor, action, account ?? '', inOneLine(subject ?? '')].join('  ').trimEnd(),
     ),
   ndjson: (records: readonly AuditRecord[]) => records.map((record) => JSON.stringify(record)),
   csv: (records: readonly AuditRecord[]) => [
@@ -34,6 +34,9 @@ const formats = {
     ),
   ],
 } as const
+
+/** The name of a table may have line ends: it must not look like another record. */
+const inOneLine = (subject: string) => subject.replace(/\r?\n|\r/g, '\\n')
 
 function accountOf(values: OptionValues): string | undefined {
   const account = textOf(values, 'account')

@@ -1,19 +1,22 @@
 import { repairAccounts } from '../../accounts/repair-accounts.ts'
 import { doctor } from '../../doctor/doctor.ts'
 import { repairKeys } from '../../keys/repair-keys.ts'
+import { repairTemporaryTables } from '../../keys/temporary-tables.ts'
 import type { Command } from '../command.ts'
 import { asOperator } from './as-operator.ts'
 
 const repair: Command['run'] = async () => {
-  const removed = await asOperator(async (installation) => ({
+  const repaired = await asOperator(async (installation) => ({
     accounts: await repairAccounts(installation),
     roles: await repairKeys(installation),
+    settled: await repairTemporaryTables(installation),
   }))
   const lines = [
-    ...removed.accounts.map((name) => `removed account ${name}`),
-    ...removed.roles.map((role) => `removed role ${role}`),
+    ...repaired.accounts.map((name) => `removed account ${name}`),
+    ...repaired.roles.map((role) => `removed role ${role}`),
+    ...repaired.settled.map((role) => `settled the right of ${role} to make temporary tables`),
   ]
-  return { document: removed, lines: lines.length > 0 ? lines : ['nothing to repair'] }
+  return { document: repaired, lines: lines.length > 0 ? lines : ['nothing to repair'] }
 }
 
 const check: Command['run'] = async () => {

@@ -1,3 +1,4 @@
+import { operator, recordAudit } from '../../audit/audit-store.ts'
 import { userByName } from '../../auth/account-store.ts'
 import { errors } from '../../errors.ts'
 import { tellReplicas } from '../../hosts/replicas/fence-replicas.ts'
@@ -18,6 +19,14 @@ function setPrivacy(privacy: string, change: typeof shareTable): Command['run'] 
       if (!account) throw errors.accountNotFound('User', username)
       await change(databases, account, table)
       await tellReplicas(databases, account, log)
+      // The database notes the master role of the user, which has run it.
+      if (privacy === 'public')
+        await recordAudit(databases.control, {
+          actor: operator,
+          action: 'table.published',
+          account: username,
+          subject: table,
+        })
     })
     return { document: { username, table, privacy }, lines: [`${username}.${table} is ${privacy}`] }
   }

@@ -114,7 +114,7 @@ async function settleFoundGeometry(loading: Loading, stage: Stage): Promise<void
 const sridOf = (srid: number) =>
   `(case when postgis.ST_SRID(the_geom) > 0 then postgis.ST_SRID(the_geom) else ${Math.max(0, srid)} end)`
 
-/** A new table gets its key, both geometries, their indexes, statistics and readers, and last of all its name. */
+/** A new table gets its key, both geometries, their indexes and statistics, then its name and its readers. */
 async function publish(loading: Loading, stage: Stage): Promise<string | undefined> {
   const { session, account, options } = loading
   const table = stageName(loading, stage)
@@ -129,11 +129,18 @@ async function publish(loading: Loading, stage: Stage): Promise<string | undefin
   await queryInCatalog(session, `select cartodb.CDB_CartodbfyTable(${literal}::regclass)`)
   await settleFoundGeometry(loading, stage)
   await queryInCatalog(session, `analyze ${table}`)
-  if (options.privacy === 'public' || options.privacy === 'link')
-    await queryInCatalog(session, `grant select on ${table} to ${quoteIdentifier(account.publicRole)}`)
   const name = await giveName(loading, stage)
-  if (name === undefined) await queryInCatalog(session, `drop table ${table}`)
-  else await renameParts(loading, stage, name)
+  if (name === undefined) {
+    await queryInCatalog(session, `drop table ${table}`)
+    return undefined
+  }
+  await renameParts(loading, stage, name)
+  // Under its own name, which is the one in the audit record.
+  if (options.privacy === 'public' || options.privacy === 'link')
+    await queryInCatalog(
+      session,
+      `grant select on ${quoteQualified(account.schema, name)} to ${quoteIdentifier(account.publicRole)}`,
+    )
   return name
 }
 

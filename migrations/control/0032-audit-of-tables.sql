@@ -1,0 +1,48 @@
+-- Notes of tables that tenants drop, rename or make public are made in their databases. They are collected into the audit record
+-- once each, in batches.
+
+-- When a host is looked at next: one process at a time looks which of its databases were written to.
+create table cartage.note_looks (
+  host_id integer primary key references cartage.hosts on delete cascade,
+  next_at timestamptz not null
+);
+
+create table cartage.note_turns (
+  database_id integer primary key references cartage.databases on delete cascade,
+  -- A process that collects takes the next turn first. What a process read in an earlier turn is not recorded any more.
+  turn        bigint not null default 0,
+  -- Rows ever inserted there, as PostgreSQL counts them, when its notes were last collected.
+  inserted    bigint
+);
+
+-- Notes that are recorded and may still be in the tenant database.
+create table cartage.collected_notes (
+  database_id integer references cartage.databases on delete cascade,
+  id          uuid,
+  primary key (database_id, id)
+);
+
+-- Records to be sent to syslog, as cartage.audit_outbox has those for the file. Old records are not sent.
+create table cartage.audit_syslog_outbox (
+  id bigint primary key
+);
+
+create or replace function cartage.ship_audit() returns trigger language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+  if tg_op = 'INSERT' then
+    insert into cartage.audit_outbox values (new.id);
+    insert into cartage.audit_syslog_outbox values (new.id);
+  else
+    delete from cartage.audit_outbox where id = old.id;
+    delete from cartage.audit_syslog_outbox where id = old.id;
+  end if;
+  return null;
+end
+$$;
+
+-- The process that ships records. It is another one's turn when this was not renewed in time.
+create table cartage.audit_shippers (
+  sink  text primary key check (sink in ('file', 'syslog')),
+  claim uuid not null,
+  until timestamptz not null
+);

@@ -1,0 +1,104 @@
+import type { Log } from '../log/log.ts'
+import type { Databases } from '../postgres/databases.ts'
+import { adminTarget } from '../postgres/session-target.ts'
+import { hasSqlstate, sqlstate } from '../postgres/sqlstate.ts'
+import { tenantDatabasePattern } from '../postgres/tenant-names.ts'
+import { collectTableNotes } from './collect-table-notes.ts'
+import {
+  type Inserted,
+  type Place,
+  placeOf,
+  recordInserted,
+  takeLook,
+  writtenDatabases,
+} from './table-note-store.ts'
+
+/**
+ * Collects the notes of tables that tenants have dropped, renamed or made public. One query per host tells which
+ * databases were written to: only those are asked. One process looks at a host at a time.
+ */
+export class AuditTables {
+  readonly #databases: Databases
+  readonly #log: Log
+  #timer: NodeJS.Timeout | undefined
+  #looking: Promise<void> | undefined
+  #isStopped = false
+
+  constructor(databases: Databases, log: Log) {
+    this.#databases = databases
+    this.#log = log
+  }
+
+  start(): void {
+    this.#timer = setInterval(() => void this.#look(), lookMs).unref()
+  }
+
+  /** What is not collected yet stays in the tenants' databases. */
+  async stop(): Promise<void> {
+    clearInterval(this.#timer)
+    this.#isStopped = true
+    await this.#looking
+  }
+
+  #look(): Promise<void> {
+    const { hosts } = this.#databases
+    // A host that does not answer does not hold up the others.
+    this.#looking ??= Promise.all(hosts.all().map(({ id }) => this.#lookAt(id)))
+      .then(() => undefined)
+      .finally(() => {
+        this.#looking = undefined
+      })
+    return this.#looking
+  }
+
+  async #lookAt(hostId: number): Promise<void> {
+    const { control } = this.#databases
+    try {
+      if (!(await takeLook(control, hostId, lookMs))) return
+      for (const place of await writtenDatabases(control, hostId, await this.#inserted(hostId))) {
+        if (this.#isStopped) return
+        await this.#collect(place)
+      }
+    } catch (error) {
+      this.#log.warn({ err: error, hostId }, 'cannot look for notes of tables on a database host')
+    }
+  }
+
+  /** PostgreSQL counts a row after its transaction has ended. So a count taken before we read the notes misses none. */
+  async #inserted(hostId: number): Promise<readonly Inserted[]> {
+    const { admin, hosts, namespace } = this.#databases
+    const { rows } = await admin.use(adminTarget(hosts, hostId), (session) =>
+      session.query<Inserted>(
+        `select datname::text as database, tup_inserted::text as inserted
+         from pg_catalog.pg_stat_database where datname ~ $1`,
+        [tenantDatabasePattern(namespace)],
+      ),
+    )
+    return rows
+  }
+
+  /** A database that cannot be asked now is asked again. */
+  async #collect(place: Place & Inserted): Promise<void> {
+    try {
+      await collectTableNotes(this.#databases, place)
+      await recordInserted(this.#databases.control, place)
+    } catch (error) {
+      // Not migrated yet.
+      if (hasSqlstate(error, sqlstate.undefinedTable)) return
+      const { database } = place
+      this.#log.warn({ err: error, database }, 'cannot collect the notes of tables of a tenant')
+    }
+  }
+}
+
+const lookMs = 5_000
+
+/** The last notes of a database that is about to be dropped, and of one whose copy on another host takes its place. */
+export async function collectLastNotes(
+  databases: Databases,
+  hostId: number,
+  database: string,
+): Promise<void> {
+  const place = await placeOf(databases.control, hostId, database)
+  if (place) await collectTableNotes(databases, place)
+}
