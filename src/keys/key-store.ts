@@ -178,6 +178,7 @@ export async function deleteKeyRow(tx: ClientBase, id: number): Promise<void> {
   await tx.query('delete from cartage.api_keys where id = $1', [id])
 }
 
+/** A link to the key that is out there is no longer good: it may be why the token is replaced. */
 export async function replaceToken(
   tx: ClientBase,
   secrets: Secrets,
@@ -185,7 +186,9 @@ export async function replaceToken(
   token: string,
 ): Promise<void> {
   await tx.query(
-    'update cartage.api_keys set token_hash = $2, token_encrypted = $3, updated_at = now() where id = $1',
+    `update cartage.api_keys set token_hash = $2, token_encrypted = $3, updated_at = now(),
+       invitation_hash = null, invited_until = null
+     where id = $1`,
     [id, secrets.hashToken(token), secrets.encryptToken(token)],
   )
 }

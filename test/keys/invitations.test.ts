@@ -54,7 +54,7 @@ test('of requests with one link that come at once, one gets the key', async (t) 
   assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 404, 404, 404, 404, 404])
 })
 
-test('a link that was replaced or withdrawn, or of a key that was deleted or has expired, gives nothing', async (t) => {
+test('a link that was replaced, withdrawn or too old, or of a key that has a new token or was deleted, gives nothing', async (t) => {
   const house = await setup(t)
   const { user, admin, service, createUser } = house
   const { keys } = clientOf(t, house)
@@ -71,6 +71,10 @@ test('a link that was replaced or withdrawn, or of a key that was deleted or has
   const past = `update cartage.api_keys set invited_until = now() - interval '1 second' where name = 'ana'`
   await admin(past, [], service.services.config.namespace)
   assert.equal((await accept(user, third.invitation)).status, 404)
+
+  const leaked = await keys.invite('ana')
+  await keys.regenerate('ana')
+  assert.equal((await accept(user, leaked.invitation)).status, 404, 'the owner has made a new token')
 
   const fourth = await keys.invite('ana')
   await keys.delete('ana')

@@ -3,7 +3,7 @@ import { errors } from '../../errors.ts'
 import type { Key, KeysContext } from '../key.ts'
 import { regenerateToken } from '../regenerate-token.ts'
 import { invitationHash } from './invitation-hash.ts'
-import { findInvitedKey, takeInvitation } from './invitation-store.ts'
+import { findInvitedKey, isInvitation } from './invitation-store.ts'
 
 /** The name of the key that this secret is for, if it is still good. */
 export const invitedKey = (
@@ -12,7 +12,7 @@ export const invitedKey = (
   secret: string,
 ): Promise<string | undefined> => findInvitedKey(databases.control, userId, invitationHash(secret))
 
-/** Gives the key a new token, which nobody has seen, and uses the invitation up. */
+/** Gives the key a new token, which nobody has seen. That uses the invitation up. */
 export function acceptInvitation(
   context: KeysContext,
   account: Account,
@@ -21,6 +21,6 @@ export function acceptInvitation(
 ): Promise<Key> {
   const accepting = { ...context, actor: account.username }
   return regenerateToken(accepting, account, name, 'key.invitation-accepted', async (tx, { id }) => {
-    if (!(await takeInvitation(tx, id, invitationHash(secret)))) throw errors.invitationUnknown()
+    if (!(await isInvitation(tx, id, invitationHash(secret)))) throw errors.invitationUnknown()
   })
 }

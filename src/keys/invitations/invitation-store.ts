@@ -44,11 +44,10 @@ export async function findInvitedKey(
 }
 
 /** Call under the user's lock. False: it has been used or replaced meanwhile. */
-export async function takeInvitation(tx: ClientBase, keyId: number, hash: Buffer): Promise<boolean> {
-  const { rowCount } = await tx.query(
-    `update cartage.api_keys set invitation_hash = null, invited_until = null
-     where id = $1 and invitation_hash = $2`,
-    [keyId, hash],
-  )
+export async function isInvitation(tx: ClientBase, keyId: number, hash: Buffer): Promise<boolean> {
+  const { rowCount } = await tx.query('select from cartage.api_keys where id = $1 and invitation_hash = $2', [
+    keyId,
+    hash,
+  ])
   return rowCount === 1
 }
