@@ -32,20 +32,11 @@ export function TableActs({ table, reload }: Readonly<{ table: Table; reload: ()
     <>
       <div class="row">
         {table.privacy && isMaster && (
-          <label class="check">
-            <input
-              type="checkbox"
-              checked={isPublic}
-              disabled={isBusy}
-              onClick={(event) => {
-                // Checked only once it is true.
-                event.preventDefault()
-                if (isPublic) void makePrivate()
-                else open('ask')
-              }}
-            />
-            Public: readable without a key
-          </label>
+          <PublicBox
+            isPublic={isPublic}
+            isBusy={isBusy}
+            change={() => (isPublic ? void makePrivate() : open('ask'))}
+          />
         )}
         {isPublic && (
           <button type="button" onClick={() => open('addresses')}>
@@ -76,6 +67,28 @@ export function TableActs({ table, reload }: Readonly<{ table: Table; reload: ()
       )}
       {opened === 'addresses' && <PublicAddresses table={table} close={() => open(undefined)} />}
     </>
+  )
+}
+
+function PublicBox({
+  isPublic,
+  isBusy,
+  change,
+}: Readonly<{ isPublic: boolean; isBusy: boolean; change: () => void }>) {
+  return (
+    <label class="check">
+      <input
+        type="checkbox"
+        checked={isPublic}
+        disabled={isBusy}
+        onClick={(event) => {
+          // Checked only once it is true.
+          event.preventDefault()
+          change()
+        }}
+      />
+      Public: readable without a key
+    </label>
   )
 }
 

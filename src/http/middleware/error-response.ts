@@ -6,7 +6,7 @@ import type { Log } from '../../log/log.ts'
 import { hasSqlstate, sqlstate } from '../../postgres/sqlstate.ts'
 import { toClientError } from '../../postgres/wire/wire-error.ts'
 import { challengeFor } from './credential/browsers.ts'
-import { hintHeader, refusalHint } from './credential-hint.ts'
+import { hintHeader, refusalHint } from './credential/credential-hint.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {

@@ -63,12 +63,16 @@ test('an organization moves with all members, their keys and what they share', a
   assert.deepEqual(await leftOn(installation.keys.adminUrl, namespace), [])
   assert.ok(!(await leftOn(cluster.url, namespace)).some((name) => name.endsWith('_mover')))
   await keepsRights({ boss, ann, ben }, reader, operator)
-  // The place takes members, and gives them up.
+  await takesMembers(service, operator)
+})
+
+/** And gives them up. */
+async function takesMembers({ url }: Service, operator: AdminClient): Promise<void> {
   const { api_key } = await operator.users.create({ username: 'cleo', organization: 'acme' })
-  const cleo = createClient({ baseUrl: service.url, username: 'cleo', token: api_key })
+  const cleo = createClient({ baseUrl: url, username: 'cleo', token: api_key })
   assert.deepEqual((await cleo.sql('select 1 as n')).rows, [{ n: 1 }])
   for (const name of ['cleo', 'ben']) await operator.users.delete(name)
-})
+}
 
 /** Members share what they shared, and nothing else. */
 async function keepsRights(

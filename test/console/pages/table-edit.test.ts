@@ -72,6 +72,11 @@ test('a cell is edited in a form of its type that shows the UPDATE, and undone; 
   await stale.getByRole('button', { name: 'Read the rows again' }).click()
   await eventually(async () => assert.equal((await cells(page))[2]?.[1], 'once more'))
 
+  await conflictShowsBoth(page, user)
+  await undoIsOffered(page, user)
+})
+
+async function conflictShowsBoth(page: Page, user: TestUser): Promise<void> {
   const number = await edit(page, 2, 2)
   await number.getByLabel('n', { exact: true }).fill('many')
   await number.getByText('Not a number.').waitFor()
@@ -87,7 +92,9 @@ test('a cell is edited in a form of its type that shows the UPDATE, and undone; 
   await assertAccessibleEverywhere(page)
   await save(page, 'Save mine')
   assert.deepEqual(await rowsOf(user, 'select n from places where id = 3'), [{ n: '7.50' }])
+}
 
+async function undoIsOffered(page: Page, user: TestUser): Promise<void> {
   await page.getByRole('button', { name: 'Undo…' }).click()
   await dialog(page).getByText('n: “99.00” → “7.5”').waitFor()
   await dialog(page).getByRole('button', { name: 'Undo', exact: true }).first().click()
@@ -97,7 +104,7 @@ test('a cell is edited in a form of its type that shows the UPDATE, and undone; 
   await dialog(page).getByRole('button', { name: 'Undo', exact: true }).click()
   await dialog(page).getByText('Somebody has changed this row since. It was not undone.').waitFor()
   await assertAccessibleEverywhere(page)
-})
+}
 
 test('each type has its field, NULL a box; a computed column says why it is fixed, and a value goes back exactly', async (t) => {
   const { page, signInAt, user } = await openConsole(t)

@@ -71,7 +71,10 @@ test('columns are added, changed and dropped by forms that show their SQL and wh
       comment: "it's new",
     },
   ])
+  await dropsWithDependents(page, user)
+})
 
+async function dropsWithDependents(page: Page, user: TestUser): Promise<void> {
   await user.sql(
     'create view doubled as select number * 2 as n from places; create view more as select n from doubled',
   )
@@ -92,7 +95,7 @@ test('columns are added, changed and dropped by forms that show their SQL and wh
     (await columnsOf(user, 'places')).map(({ name }) => name),
     ['id', 'note'],
   )
-})
+}
 
 test('an index is created and dropped, and offered after a filter that took over a second', async (t) => {
   const { page, signInAt, user, admin } = await openConsole(t)
@@ -132,17 +135,24 @@ test('an index is created and dropped, and offered after a filter that took over
   assert.equal((await user.sql(`select from pg_indexes where indexname = 'places_kind_idx'`)).rowCount, 1)
 })
 
-test('a table is commented, renamed, and deleted with what depends on it shown; without the right nothing is offered', async (t) => {
-  const { page, signInAt, signIn, goTo, user, url } = await openConsole(t)
-  await user.sql(`create table "Old" (id int primary key, other int references "Old"); create view seen as select id from "Old";
-    create table child (r int references "Old"); create function named(row_of "Old") returns int language sql as 'select 1'`)
-  const client = createClient({ baseUrl: url, username: user.username, token: user.masterToken })
-  const tables = [{ schema: 'public', name: 'Old', permissions: ['select', 'update'] as const }]
+/** The token of a key that may read and change rows of a table. */
+async function keyFor(baseUrl: string, user: TestUser, name: string): Promise<string> {
+  const client = createClient({ baseUrl, username: user.username, token: user.masterToken })
+  const tables = [{ schema: 'public', name, permissions: ['select', 'update'] as const }]
   const grants = [
     { type: 'apis', apis: ['sql'] },
     { type: 'database', tables },
   ] as const
   const { token } = await client.keys.create({ name: 'reader', grants })
+  client.close()
+  return token
+}
+
+test('a table is commented, renamed, and deleted with what depends on it shown; without the right nothing is offered', async (t) => {
+  const { page, signInAt, signIn, goTo, user, url } = await openConsole(t)
+  await user.sql(`create table "Old" (id int primary key, other int references "Old"); create view seen as select id from "Old";
+    create table child (r int references "Old"); create function named(row_of "Old") returns int language sql as 'select 1'`)
+  const token = await keyFor(url, user, 'Old')
   await signInAt('/tables/public/Old/columns')
   const choose = async (item: string) => {
     await page.getByRole('button', { name: 'Change ▾' }).click()

@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { isDamaged } from '../../auth/token.ts'
-import type { ErrorCode } from '../../contract/error-codes.ts'
-import { isSentByAnotherSite } from './credential/browsers.ts'
-import { credentialIn } from './credential/request-credential.ts'
+import { isDamaged } from '../../../auth/token.ts'
+import type { ErrorCode } from '../../../contract/error-codes.ts'
+import { isSentByAnotherSite } from './browsers.ts'
+import { credentialIn } from './request-credential.ts'
 
 export const hintHeader = 'Cartage-Hint'
 
