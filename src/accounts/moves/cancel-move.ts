@@ -13,7 +13,8 @@ export async function cancelMove({ databases: { control } }: Installation, id: n
   return inTransaction(control, async (tx) => {
     const move = await findMove(tx, id)
     if (!move) throw errors.moveUnknown(String(id))
-    if (!(await endWaiting(tx, id, reason)) && !(await giveUp(tx, id, reason))) throw tooLate(move)
+    if (!(await endWaiting(tx, id, reason)) && !(await giveUp(tx, id, reason)))
+      throw tooLate((await findMove(tx, id))!)
     await recordAudit(tx, {
       actor: operator,
       action: 'move.cancelled',
@@ -26,7 +27,7 @@ export async function cancelMove({ databases: { control } }: Installation, id: n
 
 const reason = 'Cancelled by the operator'
 
-const tooLate = (move: Move) =>
+export const tooLate = (move: Move) =>
   errors.moveDecided(
     hasEnded(move) && move.phase === 'failed'
       ? `The move ${move.id} has failed already`

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { cancelMove } from '../../accounts/moves/cancel-move.ts'
+import { cancelMove, tooLate } from '../../accounts/moves/cancel-move.ts'
 import { carryOut } from '../../accounts/moves/carry-out.ts'
 import { hasEnded, kindOf, type Move, nameOf } from '../../accounts/moves/move.ts'
 import { moveDocument } from '../../accounts/moves/move-document.ts'
@@ -87,6 +87,7 @@ const cancel: Command['run'] = async ({ args, terminal }) => {
     await cancelMove(installation, id)
     return untilInterrupted((signal) => untilEnded(installation, id, terminal, signal))
   })
+  if (move.phase === 'done') throw tooLate(move)
   const line = `cancelled move ${id}: ${kindOf(move)} ${nameOf(move)} stays on ${move.fromHost}`
   return { document: moveDocument(move), lines: [line] }
 }
