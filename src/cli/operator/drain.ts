@@ -46,6 +46,8 @@ async function carryOutAll(
       ended.push(move)
       if (move.phase === 'done')
         terminal.say(`moved ${kindOf(move)} ${nameOf(move)} to ${move.toHost}${pauseOf(move)}`)
+      // The interrupted move has ended: begin no other.
+      signal.throwIfAborted()
     }
   } catch (error) {
     for (const { id } of moves)
