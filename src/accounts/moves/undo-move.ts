@@ -35,10 +35,10 @@ export async function undoMove(installation: Installation, move: Move, reason: s
     })
     await awaitCaches(control, log)
   }
+  const isWithoutMover = await dropMoverAt(installation, move, move.fromHostId)
   await leavingForLater(installation, async () => {
     await dropPlace(installation, move, move.toHostId)
-    await dropMover(databases, move.fromHostId, databaseOf(installation, move))
-    await endMove(control, move.id, 'failed')
+    if (isWithoutMover) await endMove(control, move.id, 'failed')
   })
   return true
 }
@@ -46,16 +46,22 @@ export async function undoMove(installation: Installation, move: Move, reason: s
 /** The account is served on its new host: drops what is on the old one. Safe to repeat. */
 export async function finishMove(installation: Installation, move: Move): Promise<void> {
   const { databases } = installation
+  const isWithoutMover = await dropMoverAt(installation, move, move.toHostId)
   await leavingForLater(installation, async () => {
     // A fail-over that lost the copy or the switch would need the old place.
     for (const hostId of [move.toHostId, firstHostId])
       if (!(await isReplicated(databases, hostId, replicasMs)))
         throw errors.databaseUnavailable(new Error(`the replicas of host ${hostId} are behind`))
     await dropPlace(installation, move, move.fromHostId)
-    await dropMover(databases, move.toHostId, databaseOf(installation, move))
-    await endMove(databases.control, move.id, 'done')
+    if (isWithoutMover) await endMove(databases.control, move.id, 'done')
   })
 }
+
+/** Where the account is served. By itself, and first: its rights shall not last as long as the other host is silent. */
+const dropMoverAt = (installation: Installation, move: Move, hostId: number) =>
+  leavingForLater(installation, () =>
+    dropMover(installation.databases, hostId, databaseOf(installation, move)),
+  )
 
 /** How long replicas have to confirm what a move has written. */
 export const replicasMs = 10_000
@@ -75,10 +81,14 @@ async function dropPlace(installation: Installation, move: Move, hostId: number)
   for (const role of await mastersOf(installation, move)) await dropRoles(databases, hostId, role, confirm)
 }
 
-/** The account is served. What a silent host has, or a lock holds, is dropped by the next repair. */
-async function leavingForLater({ log }: Installation, work: () => Promise<void>): Promise<void> {
-  await work().catch((error: unknown) => {
+/** The account is served. What a silent host has, or a lock holds, is dropped by the next repair: false. */
+async function leavingForLater({ log }: Installation, work: () => Promise<void>): Promise<boolean> {
+  try {
+    await work()
+    return true
+  } catch (error) {
     if (!isOutOfReach(error) && !isBusy(error)) throw error
     log.warn({ err: error }, 'what a moved account has left cannot be dropped now: trying again later')
-  })
+    return false
+  }
 }
