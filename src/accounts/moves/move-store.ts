@@ -42,6 +42,12 @@ export async function findMove(control: Queryable, id: number): Promise<Move | u
   return rows[0] && readMove(rows[0])
 }
 
+/** Holds its row until the transaction ends: no other changes its phase meanwhile. */
+export async function lockMove(tx: ClientBase, id: number): Promise<Move | undefined> {
+  await tx.query('select from cartage.moves where id = $1 for update', [id])
+  return findMove(tx, id)
+}
+
 /** The newest first. */
 export async function listMoves(control: Queryable, limit: number): Promise<readonly Move[]> {
   const { rows } = await control.query(`${selectMoves} order by m.id desc limit $1`, [limit])

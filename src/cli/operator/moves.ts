@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { cancelMove, tooLate } from '../../accounts/moves/cancel-move.ts'
+import { cancelled, cancelMove, tooLate } from '../../accounts/moves/cancel-move.ts'
 import { carryOut } from '../../accounts/moves/carry-out.ts'
 import { hasEnded, kindOf, type Move, nameOf } from '../../accounts/moves/move.ts'
 import { moveDocument } from '../../accounts/moves/move-document.ts'
@@ -88,7 +88,12 @@ const cancel: Command['run'] = async ({ args, terminal }) => {
     return untilInterrupted((signal) => untilEnded(installation, id, terminal, signal))
   })
   if (move.phase === 'done') throw tooLate(move)
-  const line = `cancelled move ${id}: ${kindOf(move)} ${nameOf(move)} stays on ${move.fromHost}`
+  // Not where it is: a later move may have brought it elsewhere.
+  const outcome = `${kindOf(move)} ${nameOf(move)} did not go to ${move.toHost}`
+  const line =
+    move.error === cancelled
+      ? `cancelled move ${id}: ${outcome}`
+      : `move ${id} had failed already: ${outcome}. ${move.error}`
   return { document: moveDocument(move), lines: [line] }
 }
 
