@@ -237,7 +237,14 @@ export const serviceCommands = {
       'other, the largest first. Can be interrupted and repeated. The exit code is 1 if an account is left.',
     ],
   },
-  'host remove': { summary: 'remove a host that has no users', arguments: nameArgument },
+  'host remove': {
+    summary: 'remove a host that has no users',
+    arguments: nameArgument,
+    options: {
+      lost: { type: 'boolean', help: 'it never answers again: forget what moves have left there' },
+      ...yesOption,
+    },
+  },
   repair: {
     summary: 'remove what a killed process left half-made or half-removed',
     details: ['Every start of the service does the same.'],
