@@ -233,8 +233,8 @@ export const serviceCommands = {
     arguments: nameArgument,
     options: { to: { type: 'string', value: 'HOST', help: 'the host that takes all' } },
     details: [
-      'The host takes no new users from then on. Its accounts go to the hosts with the most room, one after the',
-      'other, the largest first. Can be interrupted and repeated. The exit code is 1 if an account is left.',
+      'The host takes no new users from then on. Its accounts go to the hosts with the most room, the largest',
+      'first. Can be interrupted and repeated. The exit code is 1 if an account is left.',
     ],
   },
   'host remove': {

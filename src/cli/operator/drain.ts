@@ -1,5 +1,5 @@
 import { drainDocument } from '../../accounts/moves/drain-document.ts'
-import { drainHost, type Left } from '../../accounts/moves/drain-host.ts'
+import { type Drain, drainHost, type Left } from '../../accounts/moves/drain-host.ts'
 import { isMoved, kindOf, type Move, nameOf } from '../../accounts/moves/move.ts'
 import { endWaiting } from '../../accounts/moves/move-store.ts'
 import type { Installation } from '../../hosts/installation.ts'
@@ -13,9 +13,9 @@ import { leftoversOf, pauseOf, untilEnded } from './moves.ts'
 const drain: Command['run'] = async ({ args, values, terminal }) => {
   const host = args[0]!
   const { ended, left } = await asOperator(async (installation) => {
-    const { moves, left: without } = await drainHost(installation, host, textOf(values, 'to'))
-    const ended = await untilInterrupted((signal) => carryOutAll(installation, moves, terminal, signal))
-    return { ended, left: [...without, ...ended.flatMap(whyItFailed)] }
+    const drained = await drainHost(installation, host, textOf(values, 'to'))
+    const ended = await untilInterrupted((signal) => carryOutAll(installation, drained, terminal, signal))
+    return { ended, left: [...drained.left, ...ended.flatMap(whyItFailed)] }
   })
   return {
     document: drainDocument({ host, moves: ended, left }),
@@ -36,10 +36,10 @@ const lastLine = (host: string, { length }: readonly Left[]) =>
 const whyItFailed = (move: Move): Left[] =>
   isMoved(move) ? [] : [{ kind: kindOf(move), name: nameOf(move), reason: move.error ?? '' }]
 
-/** One after the other. The service may carry out some of them. When interrupted, those that wait are cancelled. */
+/** One after the other. The service may carry out some of them. When interrupted, those of this drain that wait are cancelled. */
 async function carryOutAll(
   installation: Installation,
-  moves: readonly Move[],
+  { moves, made }: Drain,
   terminal: Terminal,
   signal: AbortSignal,
 ): Promise<readonly Move[]> {
@@ -54,7 +54,7 @@ async function carryOutAll(
       signal.throwIfAborted()
     }
   } catch (error) {
-    for (const { id } of moves)
+    for (const id of made)
       await endWaiting(installation.databases.control, id, 'The drain was interrupted').catch(() => undefined)
     throw error
   }
