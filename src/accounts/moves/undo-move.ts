@@ -12,6 +12,7 @@ import { databaseOf, mastersOf } from './household.ts'
 import { hasEnded, kindOf, type Move, nameOf } from './move.ts'
 import { endMove, findMove, giveUp, hostOfMoved, isAway, markArrived, membersOf } from './move-store.ts'
 import { dropMover } from './mover.ts'
+import { arrivalOf, markArrival } from './new-place.ts'
 
 /**
  * Serves the account on its old host again, then drops what is on the other. Safe to repeat. False: the account is on
@@ -52,6 +53,7 @@ export async function finishMove(installation: Installation, move: Move): Promis
     for (const hostId of [move.toHostId, firstHostId])
       if (!(await isReplicated(databases, hostId, replicasMs)))
         throw errors.databaseUnavailable(new Error(`the replicas of host ${hostId} are behind`))
+    await markArrival(databases, move.toHostId, databaseOf(installation, move), move.id)
     await dropPlace(installation, move, move.fromHostId)
     if (isWithoutMover) await endMove(databases.control, move.id, 'done')
   })
@@ -68,8 +70,16 @@ export const replicasMs = 10_000
 
 /** Database and roles of the account on a host where it is not. */
 async function dropPlace(installation: Installation, move: Move, hostId: number): Promise<void> {
-  const { databases } = installation
+  const { databases, log } = installation
   const database = databaseOf(installation, move)
+  // The control database may be an older one that was put back: then this is the account itself.
+  if (((await arrivalOf(databases, hostId, database)) ?? 0) >= move.id) {
+    log.error(
+      { database, host: databases.hosts.get(hostId).name, move: move.id },
+      'a database is not dropped: it came by this move or a later one, which the control database does not know',
+    )
+    return
+  }
   // Asked while the name is held, without which no other move can make it anew: this process may have stood still since.
   const confirm = async () => {
     const now = await findMove(databases.control, move.id)
