@@ -13,25 +13,26 @@ import {
   findOrganization,
   masterRolesOf,
   type Organization,
-  organizationState,
 } from './organization-store.ts'
 import { dropRoles } from './tenant-roles.ts'
 
 /** Deletes an organization whose only member is its owner, and the owner with it. */
 export async function deleteOrganization(installation: Installation, name: string): Promise<void> {
   const { control } = installation.databases
-  const organization = await findOrganization(control, name)
-  if (!organization) throw errors.accountNotFound('Organization', name)
+  const found = await findOrganization(control, name)
+  if (!found) throw errors.accountNotFound('Organization', name)
+  const { id } = found
   await holdingLocks(control, async (client) => {
-    if (!(await patiently(() => lockOrganization(client, organization.id)))) throw errors.accountBusy(name)
-    if (!(await organizationState(client, organization.id))) {
-      throw errors.accountNotFound('Organization', name)
-    }
-    await onConnection(client, async (tx) => {
-      if (await isOnItsWay(tx, null, organization.id)) throw errors.accountBusy(name)
-      if (!(await closeOrganization(tx, organization.id))) throw errors.organizationHasMembers(name)
+    if (!(await patiently(() => lockOrganization(client, id)))) throw errors.accountBusy(name)
+    const organization = await onConnection(client, async (tx) => {
+      if (await isOnItsWay(tx, null, id)) throw errors.accountBusy(name)
+      // Read again: a move may have ended meanwhile, and the organization is on another host.
+      const now = await findOrganization(tx, name)
+      if (now?.id !== id) throw errors.accountNotFound('Organization', name)
+      if (!(await closeOrganization(tx, id))) throw errors.organizationHasMembers(name)
       await recordAudit(tx, { actor: operator, action: 'organization.deleted', account: name })
       await announceChange(tx)
+      return now
     })
     await awaitCaches(control, installation.log)
     await leavingToRepair(installation, removeOrganization(installation, organization))

@@ -233,11 +233,18 @@ export const serviceCommands = {
     arguments: nameArgument,
     options: { to: { type: 'string', value: 'HOST', help: 'the host that takes all' } },
     details: [
-      'The host takes no new users from then on. Its accounts go to the hosts with the most room, one after the',
-      'other, the largest first. Can be interrupted and repeated. The exit code is 1 if an account is left.',
+      'The host takes no new users from then on. Its accounts go to the hosts with the most room, the largest',
+      'first. Can be interrupted and repeated. The exit code is 1 if an account is left.',
     ],
   },
-  'host remove': { summary: 'remove a host that has no users', arguments: nameArgument },
+  'host remove': {
+    summary: 'remove a host that has no users',
+    arguments: nameArgument,
+    options: {
+      lost: { type: 'boolean', help: 'it never answers again: forget what moves have left there' },
+      ...yesOption,
+    },
+  },
   repair: {
     summary: 'remove what a killed process left half-made or half-removed',
     details: ['Every start of the service does the same.'],

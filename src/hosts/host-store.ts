@@ -104,6 +104,19 @@ export async function lockHost(tx: ClientBase, name: string): Promise<LockedHost
   return rows[0]
 }
 
+/** Ends the moves whose accounts are served elsewhere, and that only wait to drop something on this host. How many. */
+export async function forgetLeftovers(tx: ClientBase, hostId: number): Promise<number> {
+  const { rowCount } = await tx.query(
+    `update cartage.moves set ended_at = clock_timestamp(),
+       phase = case phase when 'cleaning' then 'done' else 'failed' end,
+       progress = case phase when 'cleaning' then 100 else progress end
+     where ended_at is null and served_at is not null
+       and ((phase = 'cleaning' and from_host_id = $1) or (phase = 'undoing' and to_host_id = $1))`,
+    [hostId],
+  )
+  return rowCount ?? 0
+}
+
 export async function deleteHostRow(tx: ClientBase, id: number): Promise<void> {
   await tx.query('delete from cartage.hosts where id = $1', [id])
 }

@@ -4,13 +4,16 @@ import { errors } from '../errors.ts'
 import { isControlDatabase } from '../postgres/control/control-database.ts'
 import { templateName } from '../postgres/tenant-names.ts'
 import { inTransaction } from '../postgres/transaction.ts'
-import { deleteHostRow, lockHost } from './host-store.ts'
+import { deleteHostRow, forgetLeftovers, lockHost } from './host-store.ts'
 import type { Installation } from './installation.ts'
 import { isOutOfReach } from './out-of-reach.ts'
 import { dropDatabase } from './tenant-databases.ts'
 
-/** Removes a PostgreSQL cluster without tenants. Drops our databases there if it answers. */
-export async function removeHost(installation: Installation, name: string): Promise<void> {
+/**
+ * Removes a PostgreSQL cluster without tenants. Drops our databases there if it answers. Of a lost one it ends the moves
+ * that only wait to drop something there.
+ */
+export async function removeHost(installation: Installation, name: string, isLost = false): Promise<void> {
   const { control, hosts } = installation.databases
   const id = await inTransaction(control, async (tx) => {
     const host = await lockHost(tx, name)
@@ -20,10 +23,16 @@ export async function removeHost(installation: Installation, name: string): Prom
       throw errors.hostInvalid(
         `The host '${name}' has ${host.databases} databases of users: move them to other hosts first (cartage host drain ${name})`,
       )
-    if (host.moves > 0)
+    const ended = isLost ? await forgetLeftovers(tx, host.id) : 0
+    if (host.moves > ended)
       throw errors.hostInvalid(`A user moves from or to the host '${name}' (cartage move list)`)
     await deleteHostRow(tx, host.id)
-    await recordAudit(tx, { actor: operator, action: 'host.removed', subject: name })
+    await recordAudit(tx, {
+      actor: operator,
+      action: 'host.removed',
+      subject: name,
+      ...(isLost && { details: { lost: true } }),
+    })
     await announceChange(tx)
     return host.id
   })

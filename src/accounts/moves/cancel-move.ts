@@ -2,18 +2,20 @@ import { operator, recordAudit } from '../../audit/audit-store.ts'
 import { errors } from '../../errors.ts'
 import type { Installation } from '../../hosts/installation.ts'
 import { inTransaction } from '../../postgres/transaction.ts'
-import { hasEnded, kindOf, type Move, nameOf } from './move.ts'
-import { endWaiting, findMove, giveUp } from './move-store.ts'
+import { kindOf, type Move, nameOf } from './move.ts'
+import { endWaiting, findMove, giveUp, lockMove } from './move-store.ts'
 
 /**
  * Gives a move up before its switch. One that nobody has begun ends at once; else the process that works on it notices
- * within a second or so, and undoes it. Can be repeated until it has ended.
+ * within a second or so, and undoes it. Can be repeated, and changes nothing then.
  */
 export async function cancelMove({ databases: { control } }: Installation, id: number): Promise<Move> {
   return inTransaction(control, async (tx) => {
-    const move = await findMove(tx, id)
+    const move = await lockMove(tx, id)
     if (!move) throw errors.moveUnknown(String(id))
-    if (!(await endWaiting(tx, id, reason)) && !(await giveUp(tx, id, reason))) throw tooLate(move)
+    if (move.phase === 'cleaning' || move.phase === 'done') throw tooLate(move)
+    if (move.phase === 'undoing' || move.phase === 'failed') return move
+    if (!(await endWaiting(tx, id, cancelled))) await giveUp(tx, id, cancelled)
     await recordAudit(tx, {
       actor: operator,
       action: 'move.cancelled',
@@ -24,11 +26,10 @@ export async function cancelMove({ databases: { control } }: Installation, id: n
   })
 }
 
-const reason = 'Cancelled by the operator'
+/** The error of a cancelled move. */
+export const cancelled = 'Cancelled by the operator'
 
-const tooLate = (move: Move) =>
+export const tooLate = (move: Move) =>
   errors.moveDecided(
-    hasEnded(move) && move.phase === 'failed'
-      ? `The move ${move.id} has failed already`
-      : `The move ${move.id} is past its switch: the ${kindOf(move)} '${nameOf(move)}' is on the host '${move.toHost}'`,
+    `The move ${move.id} is past its switch: the ${kindOf(move)} '${nameOf(move)}' went to the host '${move.toHost}'`,
   )

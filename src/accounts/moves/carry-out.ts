@@ -114,6 +114,7 @@ async function perform(
   signal: AbortSignal,
 ): Promise<void> {
   const { control } = installation.databases
+  signal.throwIfAborted()
   const members = await membersOf(client, move)
   const household: Household = { database: databaseOf(installation, move), members }
   if (members.length === 0) throw errors.accountNotFound('Account', nameOf(move))

@@ -3,7 +3,11 @@ import type { Drain, Left } from './drain-host.ts'
 import { moveDocument } from './move-document.ts'
 
 /** As the admin API and `--json` of the command line have it. */
-export const drainDocument = ({ host, moves, left }: Drain): DrainDocument => ({
+export const drainDocument = ({
+  host,
+  moves,
+  left,
+}: Pick<Drain, 'host' | 'moves' | 'left'>): DrainDocument => ({
   host,
   moves: moves.map(moveDocument),
   left: left.map(leftDocument),

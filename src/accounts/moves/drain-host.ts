@@ -14,6 +14,8 @@ export type Drain = Readonly<{
   host: string
   /** From this host, and not ended, in the order in which they are carried out. */
   moves: readonly Move[]
+  /** Those of them that this call has asked for. */
+  made: readonly number[]
   /** What has no move. */
   left: readonly Left[]
 }>
@@ -35,21 +37,33 @@ export async function drainHost(installation: Installation, name: string, to?: s
       'No other host that answers takes new users (cartage host add, cartage host set)',
     )
   if (host.acceptsUsers) await changeHost(installation, name, false)
-  const sizes = (await sizesOn(installation, host.id)) ?? new Map<string, number>()
-  const sizeOf = (database: string) => sizes.get(database) ?? 0
+  const sizes = await sizesOn(installation, host.id)
+  const sizeOf = (database: string) => sizes?.get(database) ?? 0
   const fill = (target: string, database: string) =>
     room.set(target, (room.get(target) ?? 0) + sizeOf(database))
   for (const move of await unfinishedFrom(control, host.id)) fill(move.toHost, databaseOf(installation, move))
-  const left: Left[] = await onTheirWayTo(installation, host)
+  const made: number[] = []
+  const refused: Left[] = []
   const placed = [...(await placedOn(control, host.id))]
   for (const account of placed.sort((a, b) => sizeOf(b.database) - sizeOf(a.database))) {
     const target = emptiest(room)
-    const reason = await refusal(installation, account, target)
-    if (reason === undefined) fill(target, account.database)
-    else left.push({ kind: account.kind, name: account.name, reason })
+    const move = await moveOrReason(installation, account, target)
+    if (typeof move === 'string') refused.push({ kind: account.kind, name: account.name, reason: move })
+    else {
+      made.push(move.id)
+      fill(target, account.database)
+    }
   }
-  return { host: name, moves: await unfinishedFrom(control, host.id), left }
+  // Another drain may have given one its move since it was listed.
+  const stay = new Set((await placedOn(control, host.id)).map(keyOf))
+  const left = [
+    ...(await onTheirWayTo(installation, host)),
+    ...refused.filter((each) => stay.has(keyOf(each))),
+  ]
+  return { host: name, moves: await unfinishedFrom(control, host.id), made, left }
 }
+
+const keyOf = ({ kind, name }: Wanted) => `${kind} ${name}`
 
 function targetsOf(
   hosts: readonly CountedHost[],
@@ -67,20 +81,17 @@ function targetsOf(
   )
 }
 
-/** Undefined: it has a move now. Else why not: it may have changed since it was listed. */
-async function refusal(
+/** Its move, or why it has none: it may have changed since it was listed. */
+async function moveOrReason(
   installation: Installation,
   { kind, name, isActive }: Placed,
   target: string,
-): Promise<string | undefined> {
+): Promise<Move | string> {
   if (!isActive) return 'It is being created or deleted'
-  return requestMove(installation, { kind, name }, target).then(
-    () => undefined,
-    (error: unknown) => {
-      if (error instanceof AppError) return error.message
-      throw error
-    },
-  )
+  return requestMove(installation, { kind, name }, target).catch((error: unknown) => {
+    if (error instanceof AppError) return error.message
+    throw error
+  })
 }
 
 /** A move to this host that has begun ends there. */
@@ -92,26 +103,33 @@ async function onTheirWayTo({ databases: { control } }: Installation, { id }: Co
   }))
 }
 
-/** How many bytes the databases of tenants take on the hosts that answer. */
+/** How many bytes the databases of tenants take on the hosts that answer. One that cannot tell is the last choice. */
 async function roomOn(
   installation: Installation,
   hosts: readonly CountedHost[],
 ): Promise<Map<string, number>> {
-  const room = new Map<string, number>()
-  for (const { id, name } of hosts) {
-    const sizes = await sizesOn(installation, id)
-    if (sizes)
-      room.set(
-        name,
-        [...sizes.values()].reduce((sum, bytes) => sum + bytes, 0),
-      )
-  }
-  return room
+  const asked = await Promise.all(
+    hosts.map(async ({ id, name }) => {
+      if (!(await answers(installation, id))) return []
+      const sizes = await sizesOn(installation, id)
+      const bytes = sizes && [...sizes.values()].reduce((sum, each) => sum + each, 0)
+      return [[name, bytes ?? Number.MAX_SAFE_INTEGER] as const]
+    }),
+  )
+  return new Map(asked.flat())
+}
+
+async function answers({ databases: { admin, hosts } }: Installation, hostId: number): Promise<boolean> {
+  const answer = admin.use(adminTarget(hosts, hostId), (session) => session.query('select'))
+  return answerWithin(answerMs, answer).then(
+    () => true,
+    () => false,
+  )
 }
 
 const emptiest = (room: ReadonlyMap<string, number>) => [...room].sort(([, a], [, b]) => a - b)[0]![0]
 
-/** Undefined: the host does not answer. */
+/** Undefined: the host cannot tell in time. It reads the size of every file. */
 async function sizesOn(
   { databases: { admin, hosts }, namespace }: Installation,
   hostId: number,
@@ -123,10 +141,11 @@ async function sizesOn(
       [tenantDatabasePattern(namespace)],
     ),
   )
-  return answerWithin(patienceMs, answer).then(
+  return answerWithin(sizesMs, answer).then(
     ({ rows }) => new Map(rows.map(({ name, bytes }) => [name, Number(bytes)])),
     () => undefined,
   )
 }
 
-const patienceMs = 10_000
+const answerMs = 10_000
+const sizesMs = 30_000

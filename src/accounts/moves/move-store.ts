@@ -42,6 +42,12 @@ export async function findMove(control: Queryable, id: number): Promise<Move | u
   return rows[0] && readMove(rows[0])
 }
 
+/** Holds its row until the transaction ends: no other changes its phase meanwhile. */
+export async function lockMove(tx: ClientBase, id: number): Promise<Move | undefined> {
+  await tx.query('select from cartage.moves where id = $1 for update', [id])
+  return findMove(tx, id)
+}
+
 /** The newest first. */
 export async function listMoves(control: Queryable, limit: number): Promise<readonly Move[]> {
   const { rows } = await control.query(`${selectMoves} order by m.id desc limit $1`, [limit])
@@ -179,25 +185,30 @@ export async function isAway(control: Queryable, move: Move): Promise<boolean> {
 
 /**
  * From now on the other host is the one of the account. All jobs go there too. False: the move was given up, or a newer
- * version of the service has migrated the old database meanwhile.
+ * version of the service has migrated the old database meanwhile. Roll back then.
  */
 export async function switchHost(
   tx: ClientBase,
   move: Move,
   newestMigration: string | undefined,
 ): Promise<boolean> {
+  // First: from now on a cancellation waits for this transaction, and comes too late.
+  const begun = await tx.query(
+    `update cartage.moves set phase = 'cleaning', progress = 95 where id = $1 and phase = 'checking'`,
+    [move.id],
+  )
+  if (begun.rowCount !== 1) return false
   const switched = await tx.query(
-    `update cartage.databases d set host_id = $4 from cartage.moves m
-     where d.host_id = $3 and m.id = $5 and m.phase = 'checking' and d.migrated_to is not distinct from $6
+    `update cartage.databases d set host_id = $4
+     where d.host_id = $3 and d.migrated_to is not distinct from $5
        and d.id in (select u.database_id from cartage.users u where ${isMember} and u.is_moving)`,
-    [...whose(move), move.fromHostId, move.toHostId, move.id, newestMigration],
+    [...whose(move), move.fromHostId, move.toHostId, newestMigration],
   )
   for (const table of ['job_queues', 'jobs'])
     await tx.query(
       `update cartage.${table} set host_id = $3 where user_id in (select u.id from cartage.users u where ${isMember})`,
       [...whose(move), move.toHostId],
     )
-  await tx.query(`update cartage.moves set phase = 'cleaning', progress = 95 where id = $1`, [move.id])
   return switched.rowCount === 1
 }
 

@@ -27,6 +27,16 @@ export type Move = Readonly<{
 
 export const hasEnded = ({ phase }: Move) => phase === 'done' || phase === 'failed'
 
+/** The host that has something of the account still to be dropped. The account is served, on the other. */
+export function hostWithLeftovers({ phase, servedAt, fromHost, toHost }: Move): string | undefined {
+  if (servedAt === null) return undefined
+  if (phase === 'cleaning') return fromHost
+  return phase === 'undoing' ? toHost : undefined
+}
+
+/** It has arrived, or nothing but leftovers keeps it from that. */
+export const isMoved = ({ phase }: Move) => phase === 'done' || phase === 'cleaning'
+
 export const nameOf = ({ username, organization }: Move) => username ?? organization!
 
 /** For sentences. */

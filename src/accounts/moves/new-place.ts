@@ -2,6 +2,7 @@ import type { Account } from '../../auth/account.ts'
 import { errors } from '../../errors.ts'
 import type { Installation } from '../../hosts/installation.ts'
 import { createTenantDatabase } from '../../hosts/tenant-databases.ts'
+import type { Databases } from '../../postgres/databases.ts'
 import { passwordClause } from '../../postgres/password-clause.ts'
 import { quoteIdentifier } from '../../postgres/quote.ts'
 import type { Session } from '../../postgres/session.ts'
@@ -63,6 +64,37 @@ async function admitMember(
   await databases.admin.use(adminTarget(databases.hosts, hostId, account.database), (session) =>
     session.query(`grant execute on function pg_catalog.lo_create(oid) to ${quoteIdentifier(masterRole)}`),
   )
+}
+
+const arrivalMark = 'cartage: came by move '
+
+/** Notes on the database itself by which move it came, for a control database that has forgotten it. */
+export async function markArrival(
+  { admin, hosts }: Databases,
+  hostId: number,
+  database: string,
+  moveId: number,
+): Promise<void> {
+  await admin.use(adminTarget(hosts, hostId), (session) =>
+    session.query(`comment on database ${quoteIdentifier(database)} is '${arrivalMark}${moveId}'`),
+  )
+}
+
+/** Undefined: it is not there, was made there, or is a copy that was never switched to. */
+export async function arrivalOf(
+  { admin, hosts }: Databases,
+  hostId: number,
+  database: string,
+): Promise<number | undefined> {
+  const { rows } = await admin.use(adminTarget(hosts, hostId), (session) =>
+    session.query<{ mark: string | null }>(
+      `select pg_catalog.shobj_description(oid, 'pg_database') as mark
+       from pg_catalog.pg_database where datname operator(pg_catalog.=) $1`,
+      [database],
+    ),
+  )
+  const found = rows[0]?.mark
+  return found?.startsWith(arrivalMark) ? Number(found.slice(arrivalMark.length)) : undefined
 }
 
 /** What the service itself keeps in a tenant database, with names in place of oids. */

@@ -24,6 +24,7 @@ export async function stopAccount(
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   const { databases, log } = installation
+  signal.throwIfAborted()
   await onConnection(client, async (tx) => {
     if (!(await markMoving(tx, move, members))) throw errors.accountBusy(nameOf(move))
     for (const { userId } of members) await holdJobs(tx, userId, true)

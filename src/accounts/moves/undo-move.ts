@@ -12,6 +12,7 @@ import { databaseOf, mastersOf } from './household.ts'
 import { hasEnded, kindOf, type Move, nameOf } from './move.ts'
 import { endMove, findMove, giveUp, hostOfMoved, isAway, markArrived, membersOf } from './move-store.ts'
 import { dropMover } from './mover.ts'
+import { arrivalOf, markArrival } from './new-place.ts'
 
 /**
  * Serves the account on its old host again, then drops what is on the other. Safe to repeat. False: the account is on
@@ -35,10 +36,10 @@ export async function undoMove(installation: Installation, move: Move, reason: s
     })
     await awaitCaches(control, log)
   }
+  const isWithoutMover = await dropMoverAt(installation, move, move.fromHostId)
   await leavingForLater(installation, async () => {
     await dropPlace(installation, move, move.toHostId)
-    await dropMover(databases, move.fromHostId, databaseOf(installation, move))
-    await endMove(control, move.id, 'failed')
+    if (isWithoutMover) await endMove(control, move.id, 'failed')
   })
   return true
 }
@@ -46,24 +47,39 @@ export async function undoMove(installation: Installation, move: Move, reason: s
 /** The account is served on its new host: drops what is on the old one. Safe to repeat. */
 export async function finishMove(installation: Installation, move: Move): Promise<void> {
   const { databases } = installation
+  const isWithoutMover = await dropMoverAt(installation, move, move.toHostId)
   await leavingForLater(installation, async () => {
     // A fail-over that lost the copy or the switch would need the old place.
     for (const hostId of [move.toHostId, firstHostId])
       if (!(await isReplicated(databases, hostId, replicasMs)))
         throw errors.databaseUnavailable(new Error(`the replicas of host ${hostId} are behind`))
+    await markArrival(databases, move.toHostId, databaseOf(installation, move), move.id)
     await dropPlace(installation, move, move.fromHostId)
-    await dropMover(databases, move.toHostId, databaseOf(installation, move))
-    await endMove(databases.control, move.id, 'done')
+    if (isWithoutMover) await endMove(databases.control, move.id, 'done')
   })
 }
+
+/** Where the account is served. By itself, and first: its rights shall not last as long as the other host is silent. */
+const dropMoverAt = (installation: Installation, move: Move, hostId: number) =>
+  leavingForLater(installation, () =>
+    dropMover(installation.databases, hostId, databaseOf(installation, move)),
+  )
 
 /** How long replicas have to confirm what a move has written. */
 export const replicasMs = 10_000
 
 /** Database and roles of the account on a host where it is not. */
 async function dropPlace(installation: Installation, move: Move, hostId: number): Promise<void> {
-  const { databases } = installation
+  const { databases, log } = installation
   const database = databaseOf(installation, move)
+  // The control database may be an older one that was put back: then this is the account itself.
+  if (((await arrivalOf(databases, hostId, database)) ?? 0) >= move.id) {
+    log.error(
+      { database, host: databases.hosts.get(hostId).name, move: move.id },
+      'a database is not dropped: it came by this move or a later one, which the control database does not know',
+    )
+    return
+  }
   // Asked while the name is held, without which no other move can make it anew: this process may have stood still since.
   const confirm = async () => {
     const now = await findMove(databases.control, move.id)
@@ -75,10 +91,14 @@ async function dropPlace(installation: Installation, move: Move, hostId: number)
   for (const role of await mastersOf(installation, move)) await dropRoles(databases, hostId, role, confirm)
 }
 
-/** The account is served. What a silent host has, or a lock holds, is dropped by the next repair. */
-async function leavingForLater({ log }: Installation, work: () => Promise<void>): Promise<void> {
-  await work().catch((error: unknown) => {
+/** The account is served. What a silent host has, or a lock holds, is dropped by the next repair: false. */
+async function leavingForLater({ log }: Installation, work: () => Promise<void>): Promise<boolean> {
+  try {
+    await work()
+    return true
+  } catch (error) {
     if (!isOutOfReach(error) && !isBusy(error)) throw error
     log.warn({ err: error }, 'what a moved account has left cannot be dropped now: trying again later')
-  })
+    return false
+  }
 }

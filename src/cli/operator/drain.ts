@@ -1,6 +1,6 @@
 import { drainDocument } from '../../accounts/moves/drain-document.ts'
-import { drainHost, type Left } from '../../accounts/moves/drain-host.ts'
-import { kindOf, type Move, nameOf } from '../../accounts/moves/move.ts'
+import { type Drain, drainHost, type Left } from '../../accounts/moves/drain-host.ts'
+import { isMoved, kindOf, type Move, nameOf } from '../../accounts/moves/move.ts'
 import { endWaiting } from '../../accounts/moves/move-store.ts'
 import type { Installation } from '../../hosts/installation.ts'
 import type { Command } from '../command.ts'
@@ -8,18 +8,22 @@ import { untilInterrupted } from '../interrupt.ts'
 import { textOf } from '../option-values.ts'
 import type { Terminal } from '../terminal.ts'
 import { asOperator } from './as-operator.ts'
-import { pauseOf, untilEnded } from './moves.ts'
+import { leftoversOf, pauseOf, untilEnded } from './moves.ts'
 
 const drain: Command['run'] = async ({ args, values, terminal }) => {
   const host = args[0]!
   const { ended, left } = await asOperator(async (installation) => {
-    const { moves, left: without } = await drainHost(installation, host, textOf(values, 'to'))
-    const ended = await untilInterrupted((signal) => carryOutAll(installation, moves, terminal, signal))
-    return { ended, left: [...without, ...ended.flatMap(whyItFailed)] }
+    const drained = await drainHost(installation, host, textOf(values, 'to'))
+    const ended = await untilInterrupted((signal) => carryOutAll(installation, drained, terminal, signal))
+    return { ended, left: [...drained.left, ...ended.flatMap(whyItFailed)] }
   })
   return {
     document: drainDocument({ host, moves: ended, left }),
-    lines: [...left.map(({ kind, name, reason }) => `left ${kind} ${name}: ${reason}`), lastLine(host, left)],
+    lines: [
+      ...left.map(({ kind, name, reason }) => `left ${kind} ${name}: ${reason}`),
+      ...ended.flatMap(leftoversOf),
+      lastLine(host, left),
+    ],
     exitCode: left.length > 0 ? 1 : 0,
   }
 }
@@ -30,12 +34,12 @@ const lastLine = (host: string, { length }: readonly Left[]) =>
     : `host ${host} still has ${length === 1 ? 'one account' : `${length} accounts`}: mend that, and drain it again`
 
 const whyItFailed = (move: Move): Left[] =>
-  move.phase === 'failed' ? [{ kind: kindOf(move), name: nameOf(move), reason: move.error ?? '' }] : []
+  isMoved(move) ? [] : [{ kind: kindOf(move), name: nameOf(move), reason: move.error ?? '' }]
 
-/** One after the other. The service may carry out some of them. When interrupted, those that wait are cancelled. */
+/** One after the other. The service may carry out some of them. When interrupted, those of this drain that wait are cancelled. */
 async function carryOutAll(
   installation: Installation,
-  moves: readonly Move[],
+  { moves, made }: Drain,
   terminal: Terminal,
   signal: AbortSignal,
 ): Promise<readonly Move[]> {
@@ -44,11 +48,13 @@ async function carryOutAll(
     for (const { id } of moves) {
       const move = await untilEnded(installation, id, terminal, signal)
       ended.push(move)
-      if (move.phase === 'done')
+      if (isMoved(move))
         terminal.say(`moved ${kindOf(move)} ${nameOf(move)} to ${move.toHost}${pauseOf(move)}`)
+      // The interrupted move has ended: begin no other.
+      signal.throwIfAborted()
     }
   } catch (error) {
-    for (const { id } of moves)
+    for (const id of made)
       await endWaiting(installation.databases.control, id, 'The drain was interrupted').catch(() => undefined)
     throw error
   }

@@ -3,6 +3,7 @@ import { addHost } from '../../hosts/add-host.ts'
 import { changeHost } from '../../hosts/change-host.ts'
 import { listHosts } from '../../hosts/list-hosts.ts'
 import { removeHost } from '../../hosts/remove-host.ts'
+import { confirm } from '../ask.ts'
 import { type Command, wrongCall } from '../command.ts'
 import { UsageError } from '../command-error.ts'
 import { readSecretFile } from '../named-file.ts'
@@ -53,9 +54,12 @@ const set: Command['run'] = async ({ args, values }) => {
   return { document: host, lines: [line] }
 }
 
-const remove: Command['run'] = async ({ args }) => {
-  const name = args[0]!
-  await asOperator((installation) => removeHost(installation, name))
+const remove: Command['run'] = async (call) => {
+  const name = call.args[0]!
+  const isLost = call.values.lost === true
+  const loss = `What moves of accounts have left on the host ${name} is forgotten, and never dropped`
+  if (isLost) await confirm(call, { name, loss, verb: 'remove' })
+  await asOperator((installation) => removeHost(installation, name, isLost))
   return { document: { name, removed: true }, lines: [`removed host ${name}`] }
 }
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { cancelMove } from '../../accounts/moves/cancel-move.ts'
+import { cancelled, cancelMove, tooLate } from '../../accounts/moves/cancel-move.ts'
 import { carryOut } from '../../accounts/moves/carry-out.ts'
-import { hasEnded, kindOf, type Move, nameOf } from '../../accounts/moves/move.ts'
+import { hasEnded, hostWithLeftovers, isMoved, kindOf, type Move, nameOf } from '../../accounts/moves/move.ts'
 import { moveDocument } from '../../accounts/moves/move-document.ts'
 import { findMove, listMoves } from '../../accounts/moves/move-store.ts'
 import { requestMove, type Wanted } from '../../accounts/moves/request-move.ts'
@@ -21,10 +21,13 @@ const moveOne =
       const { id } = await requestMove(installation, { kind, name }, host)
       return untilInterrupted((signal) => untilEnded(installation, id, terminal, signal))
     })
-    if (move.phase === 'failed') throw errors.moveFailed(`The ${kind} stays where it was. ${move.error}`)
+    if (!isMoved(move)) throw errors.moveFailed(`The ${kind} stays where it was. ${move.error}`)
     return {
       document: moveDocument(move),
-      lines: [`moved ${kind} ${name} from ${move.fromHost} to ${move.toHost}${pauseOf(move)}`],
+      lines: [
+        `moved ${kind} ${name} from ${move.fromHost} to ${move.toHost}${pauseOf(move)}`,
+        ...leftoversOf(move),
+      ],
     }
   }
 
@@ -32,7 +35,19 @@ const moveOne =
 export const pauseOf = ({ stoppedAt, servedAt }: Move) =>
   stoppedAt && servedAt ? `; not served for ${((+servedAt - +stoppedAt) / 1_000).toFixed(1)} s` : ''
 
-/** The service may be faster and carry it out itself. Then this process only watches. */
+export function leftoversOf(move: Move): string[] {
+  const host = hostWithLeftovers(move)
+  return host === undefined
+    ? []
+    : [
+        `what move ${move.id} has left on ${host} cannot be dropped now: the service tries again. If that host is lost: cartage host remove ${host} --lost`,
+      ]
+}
+
+/**
+ * The service may be faster and carry it out itself. Then this process only watches. It does not wait for a host that
+ * keeps leftovers of an account that is served.
+ */
 export async function untilEnded(
   installation: Installation,
   id: number,
@@ -45,6 +60,7 @@ export async function untilEnded(
     isSettled = true
   })
   settled.catch(() => undefined)
+  let leftSince: number | undefined
   for (let told = ''; ; ) {
     const move = (await findMove(installation.databases.control, id))!
     if (hasEnded(move)) {
@@ -55,11 +71,21 @@ export async function untilEnded(
     if (isSettled) {
       await settled
       signal.throwIfAborted()
+      if (hostWithLeftovers(move) !== undefined) {
+        leftSince ??= Date.now()
+        if (Date.now() - leftSince > leftoversMs) {
+          clearProgressLine()
+          return move
+        }
+      }
     }
     told = show(terminal, move, told)
     await Promise.race([sleep(300), isSettled ? sleep(300) : settled.catch(() => undefined)])
   }
 }
+
+/** How long another process may take to drop what is left, if its host answers. */
+const leftoversMs = 20_000
 
 /** A line that changes on a terminal; elsewhere one line for each phase. */
 function show(terminal: Terminal, { phase, progress }: Move, told: string): string {
@@ -87,8 +113,14 @@ const cancel: Command['run'] = async ({ args, terminal }) => {
     await cancelMove(installation, id)
     return untilInterrupted((signal) => untilEnded(installation, id, terminal, signal))
   })
-  const line = `cancelled move ${id}: ${kindOf(move)} ${nameOf(move)} stays on ${move.fromHost}`
-  return { document: moveDocument(move), lines: [line] }
+  if (isMoved(move)) throw tooLate(move)
+  // Not where it is: a later move may have brought it elsewhere.
+  const outcome = `${kindOf(move)} ${nameOf(move)} did not go to ${move.toHost}`
+  const line =
+    move.error === cancelled
+      ? `cancelled move ${id}: ${outcome}`
+      : `move ${id} had failed already: ${outcome}. ${move.error}`
+  return { document: moveDocument(move), lines: [line, ...leftoversOf(move)] }
 }
 
 export const moveRuns = {

@@ -91,7 +91,7 @@ export const drainSchema = {
   tags: ['admin'],
   summary: 'Drain a host',
   description:
-    'From now on no user is made there, and none moves there. Every user and organization on it is moved to the host whose databases take the fewest bytes, or to the one that `to` names: one after the other, the largest first. Can be repeated: that tries again what has failed.',
+    'From now on no user is made there, and none moves there. Every user and organization on it is moved to the host whose databases take the fewest bytes, or to the one that `to` names: the largest first, one at a time by each process of the service. Can be repeated: that tries again what has failed.',
   params: { type: 'object', properties: { host: text } },
   body: {
     type: 'object',
