@@ -15,7 +15,12 @@ create table cartage.note_turns (
   inserted    bigint
 );
 
--- Notes that are recorded and may still be in the tenant database.
+-- The note that a record was made of: it is not recorded again when the tenant database is restored from a backup.
+alter table cartage.audit add column note_id uuid;
+create unique index audit_by_note on cartage.audit (note_id) where note_id is not null;
+
+-- Notes that are recorded and may still be in the tenant database. (Of notes that are counted together, one has its id in the
+-- audit record.)
 create table cartage.collected_notes (
   database_id integer references cartage.databases on delete cascade,
   id          uuid,

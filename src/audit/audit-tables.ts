@@ -80,8 +80,8 @@ export class AuditTables {
   /** A database that cannot be asked now is asked again. */
   async #collect(place: Place & Inserted): Promise<void> {
     try {
-      await collectTableNotes(this.#databases, place)
-      await recordInserted(this.#databases.control, place)
+      const isDone = await collectTableNotes(this.#databases, place)
+      if (isDone) await recordInserted(this.#databases.control, place)
     } catch (error) {
       // Not migrated yet.
       if (hasSqlstate(error, sqlstate.undefinedTable)) return
@@ -93,12 +93,19 @@ export class AuditTables {
 
 const lookMs = 5_000
 
-/** The last notes of a database that is about to be dropped, and of one whose copy on another host takes its place. */
+/**
+ * The last notes of a database that is about to be dropped, and of one whose copy on another host takes its place. Its
+ * tenants can make no more.
+ */
 export async function collectLastNotes(
   databases: Databases,
   hostId: number,
   database: string,
 ): Promise<void> {
   const place = await placeOf(databases.control, hostId, database)
-  if (place) await collectTableNotes(databases, place)
+  if (place && !(await collectTableNotes(databases, place, mostLastBatches)))
+    throw new Error('notes of tables are left')
 }
+
+/** About a thousand notes of each member of an organization. */
+const mostLastBatches = 1_000

@@ -220,6 +220,54 @@ test('a note is recorded once, however many processes collect it and wherever on
   assert.equal(rows.length, 0)
 })
 
+test('a note that a restored database has again is not recorded again', async (t) => {
+  const bundle = await setup(t)
+  const { user, admin } = bundle
+  const { database } = user.account
+  await admin(
+    `create table cartage.backup as table cartage.table_notes;
+     create function cartage.keep() returns trigger language plpgsql as $$ begin insert into cartage.backup select new.*; return null; end $$;
+     create trigger keep after insert on cartage.table_notes for each row execute function cartage.keep();
+     alter function cartage.keep() security definer`,
+    [],
+    database,
+  )
+  await makeAndDrop(user, 'a')
+  await eventually(async () => {
+    assert.equal((await tableRecords(bundle, user)).length, 1)
+    assert.deepEqual(await notes(bundle, user), [])
+  })
+  await admin(
+    'drop trigger keep on cartage.table_notes; insert into cartage.table_notes table cartage.backup',
+    [],
+    database,
+  )
+  await makeAndDrop(user, 'b')
+  await eventually(async () => assert.deepEqual(await notes(bundle, user), []))
+  assert.deepEqual(
+    (await recorded(bundle, user)).map(([, , subject]) => subject),
+    ['public.a', 'public.b'],
+  )
+})
+
+test('a collection ends while a tenant goes on making notes', async (t) => {
+  const bundle = await setup(t)
+  const { user, service, admin } = bundle
+  const { databases } = service.services
+  const place = (await placeOf(databases.control, user.account.hostId, user.account.database))!
+  // As fast as can be: each that is collected makes the next.
+  await admin(
+    `create function cartage.again() returns trigger language plpgsql as $$ begin
+       insert into cartage.table_notes (username, role_name, action, account, details)
+       values (old.username, old.role_name, old.action, old.account, '{}'); return null; end $$;
+     create trigger again after delete on cartage.table_notes for each row execute function cartage.again()`,
+    [],
+    place.database,
+  )
+  await makeAndDrop(user, 'a')
+  assert.equal(await collectTableNotes(databases, place, 3), false)
+})
+
 test('the last changes of a user who is deleted are in the record', async (t) => {
   const bundle = await setup(t)
   const user = await bundle.createUser()
