@@ -9,6 +9,7 @@ import { ask } from '../support/http/ask.ts'
 import { cartage, installation } from '../support/http/call.ts'
 import { setupImports } from '../support/imports/import-api.ts'
 import { keysClient } from '../support/keys/keys-client.ts'
+import { openSession } from '../support/postgres/tenant-session.ts'
 import { eventually, type Setup, setup, type TestUser } from '../support/service/setup.ts'
 
 test('tables that are dropped, renamed or made public are recorded, with the key that did it', async (t) => {
@@ -88,6 +89,34 @@ test('temporary tables, tables of the transaction itself and what is rolled back
     assert.deepEqual(await recorded(bundle, user), [
       ['Master', 'table.dropped', 'public.seen', { kind: 'view' }],
     ]),
+  )
+})
+
+test('a transaction with an old snapshot hides nothing', async (t) => {
+  const bundle = await setup(t)
+  const { user, admin } = bundle
+  await user.sql('create table known (n int)')
+  const full = `insert into cartage.table_notes (username, role_name, action, account, details)
+    values ($1, $2, 'table.unnoted', $1, '{}')`
+  await admin(full, [user.username, user.account.masterRole], user.account.database)
+  const old = await openSession(t, bundle, user)
+  // Its numbers of transactions are older too.
+  await old.query(`begin isolation level repeatable read; select age('3'::xid)`)
+  await eventually(async () => assert.deepEqual(await notes(bundle, user), []))
+  await user.sql('create table newer (n int); create view seen as select 1 as n')
+  await old.query('savepoint a; create table made (n int); release a; drop table made')
+  await old.query('alter table newer add m int; create or replace view seen as select 1 as n')
+  await old.query('grant select on newer to public')
+  await old.query('drop table newer; drop view seen; drop table known; commit')
+  const dropped = async () =>
+    (await recorded(bundle, user)).filter(([, action]) => action === 'table.dropped').map(([, , name]) => name)
+  await eventually(async () =>
+    assert.deepEqual(await dropped(), ['public.newer', 'public.seen', 'public.known']),
+  )
+  const published = (await recorded(bundle, user)).filter(([, action]) => action === 'table.published')
+  assert.deepEqual(
+    published.map(([, , name]) => name),
+    ['public.newer'],
   )
 })
 
