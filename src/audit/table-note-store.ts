@@ -17,13 +17,19 @@ export type TableNote = Readonly<{
   details: Readonly<Record<string, unknown>>
 }>
 
-/** True for one process per time. */
-export async function takeLook(control: Queryable, hostId: number, everyMs: number): Promise<boolean> {
+/** True for one process at a time, as long as it renews its claim. */
+export async function claimLook(
+  control: Queryable,
+  hostId: number,
+  claim: string,
+  forMs: number,
+): Promise<boolean> {
   const { rowCount } = await control.query(
-    `insert into cartage.note_looks as known (host_id, next_at)
-     select id, clock_timestamp() + make_interval(secs => $2) from cartage.hosts where id = $1
-     on conflict (host_id) do update set next_at = excluded.next_at where known.next_at <= clock_timestamp()`,
-    [hostId, everyMs / 1000],
+    `insert into cartage.note_looks as known (host_id, claim, until)
+     select id, $2, clock_timestamp() + make_interval(secs => $3) from cartage.hosts where id = $1
+     on conflict (host_id) do update set claim = excluded.claim, until = excluded.until
+     where known.claim = excluded.claim or known.until < clock_timestamp()`,
+    [hostId, claim, forMs / 1000],
   )
   return rowCount === 1
 }
