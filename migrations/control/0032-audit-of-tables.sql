@@ -1,10 +1,12 @@
 -- Notes of tables that tenants drop, rename or make public are made in their databases. They are collected into the audit record
 -- once each, in batches.
 
--- When a host is looked at next: one process at a time looks which of its databases were written to.
+-- The process that looks which databases of a host were written to, until its pass ends. It is another one's turn when this was
+-- not renewed in time.
 create table cartage.note_looks (
   host_id integer primary key references cartage.hosts on delete cascade,
-  next_at timestamptz not null
+  claim   uuid not null,
+  until   timestamptz not null
 );
 
 create table cartage.note_turns (
@@ -15,7 +17,12 @@ create table cartage.note_turns (
   inserted    bigint
 );
 
--- Notes that are recorded and may still be in the tenant database.
+-- The note that a record was made of: it is not recorded again when the tenant database is restored from a backup.
+alter table cartage.audit add column note_id uuid;
+create unique index audit_by_note on cartage.audit (note_id) where note_id is not null;
+
+-- Notes that are recorded and may still be in the tenant database. (Of notes that are counted together, one has its id in the
+-- audit record.)
 create table cartage.collected_notes (
   database_id integer references cartage.databases on delete cascade,
   id          uuid,
@@ -45,4 +52,10 @@ create table cartage.audit_shippers (
   sink  text primary key check (sink in ('file', 'syslog')),
   claim uuid not null,
   until timestamptz not null
+);
+
+-- When the rights of keys to make temporary tables are looked at next, in every database: by one process.
+create table cartage.temporary_looks (
+  is_only boolean primary key default true check (is_only),
+  next_at timestamptz not null
 );

@@ -12,7 +12,8 @@ create table cartage.table_notes (
   -- Whose table it is, and its name.
   account   text not null,
   subject   text,
-  details   jsonb not null
+  details   jsonb not null,
+  transaction xid8 not null default pg_current_xact_id()
 );
 create index on cartage.table_notes (username);
 create index on cartage.table_notes (username) where action = 'table.unnoted';
@@ -44,6 +45,33 @@ begin
 end
 $$;
 
+-- Whether this transaction has written a row that it sees: others' rows are not seen while they are in progress.
+create function cartage.is_written_here(written_by xid) returns boolean
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  mine constant bigint := pg_current_xact_id()::text::bigint;
+  -- A row has the last 32 bits. Savepoints have later numbers than their transaction.
+  later constant bigint := (written_by::text::bigint - mine % 4294967296 + 4294967296) % 4294967296;
+begin
+  return later < 2147483648 and pg_xact_status((mine + later)::text::xid8) = 'in progress';
+exception when invalid_parameter_value then
+  -- A number of the future: the row is so old that its number comes again.
+  return false;
+end
+$$;
+
+-- Whether this transaction has made a table. The row that ties its type to it is written with the table and never again, and
+-- tells it also to a transaction whose snapshot is older than the table.
+create function cartage.is_new_here(table_oid oid) returns boolean
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+  return exists (
+    select from pg_depend
+    where refclassid = 'pg_class'::regclass and refobjid = table_oid and refobjsubid = 0
+      and classid = 'pg_type'::regclass and deptype = 'i' and cartage.is_written_here(pg_depend.xmin));
+end
+$$;
+
 -- Whether an access list lets everybody read: PUBLIC, or callers without a key. (In PL/pgSQL, as what follows: it keeps plans.)
 create function cartage.is_public(acl aclitem[]) returns boolean
 language plpgsql stable set search_path = pg_catalog, pg_temp as $$
@@ -70,16 +98,18 @@ end
 $$;
 
 -- Stores notes for the caller. While too many wait to be collected, one note stands for all that follow: a loop of a tenant must
--- not fill the disk.
+-- not fill the disk. A transaction that keeps its snapshot may see one that is collected by now, and makes its own.
 create function cartage.note_tables(notes cartage.table_notes[]) returns void
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
   actor constant text := cartodb.CDB_Username();
   most constant integer := 1000;
+  sees_now constant boolean := current_setting('transaction_isolation') like 'read %';
   room integer;
 begin
-  if cardinality(notes) = 0
-    or exists (select from cartage.table_notes where username = actor and action = 'table.unnoted') then
+  if cardinality(notes) = 0 or exists (
+    select from cartage.table_notes
+    where username = actor and action = 'table.unnoted' and (sees_now or transaction = pg_current_xact_id())) then
     return;
   end if;
   room := most - (select count(*) from (select from cartage.table_notes where username = actor limit most) waiting);
@@ -100,7 +130,7 @@ return concat_ws('.', quote_ident(schema), coalesce(quote_ident(table_name), '*'
 create function cartage.new_note(action text, schema text, table_name text, details jsonb) returns cartage.table_notes
 language sql stable set search_path = pg_catalog, pg_temp
 return row(null, null, null, null, action, (select username from cartage.accounts where schema_name = schema),
-  cartage.table_label(schema, table_name), details)::cartage.table_notes;
+  cartage.table_label(schema, table_name), details, null)::cartage.table_notes;
 
 -- Dropped, also with what they depend on.
 create function cartage.note_dropped() returns event_trigger
@@ -124,8 +154,7 @@ $$;
 
 create event trigger cartage_note_dropped on sql_drop execute function cartage.note_dropped();
 
--- The tables that a GRANT may have changed; PostgreSQL does not tell. (A row that is visible and whose transaction is in progress
--- was changed by this transaction.)
+-- The tables that a GRANT may have changed; PostgreSQL does not tell.
 create function cartage.tables_changed_here() returns setof oid
 language sql volatile set search_path = pg_catalog, pg_temp as $$
   select relation
@@ -134,8 +163,7 @@ language sql volatile set search_path = pg_catalog, pg_temp as $$
     union
     select attrelid, xmin from pg_attribute where attacl is not null
   ) changed (relation, changed_by)
-  where age(changed_by) <= 0
-    and pg_xact_status((pg_current_xact_id()::text::bigint - age(changed_by))::text::xid8) = 'in progress'
+  where cartage.is_written_here(changed_by)
 $$;
 
 -- Notes what a command has changed, by comparing `before` with now.
@@ -146,8 +174,7 @@ declare
   notes cartage.table_notes[];
 begin
   insert into cartage.made_tables
-  select pg_current_xact_id(), relation from unnest(now)
-  where relation not in (select relation from unnest(before))
+  select pg_current_xact_id(), relation from unnest(now) where cartage.is_new_here(relation)
   on conflict do nothing;
   notes := array(
     select cartage.new_note('table.renamed', old.schema_name, old.table_name,

@@ -45,8 +45,9 @@ export async function removeOrganization(
   organization: Organization,
 ): Promise<void> {
   const { control } = installation.databases
-  await removeDatabase(installation, organization.hostId, organization.database)
-  for (const role of await masterRolesOf(control, organization.id)) {
+  const masterRoles = await masterRolesOf(control, organization.id)
+  await removeDatabase(installation, organization.hostId, organization.database, masterRoles)
+  for (const role of masterRoles) {
     await dropRoles(installation.databases, organization.hostId, role)
   }
   await inTransaction(control, async (tx) => {

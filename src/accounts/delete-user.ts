@@ -12,7 +12,7 @@ import { holdingLocks, lockUser, patiently } from './account-lock.ts'
 import { isOnItsWay } from './moves/move-store.ts'
 import { dropMover } from './moves/mover.ts'
 import { shareOrganization } from './organization-store.ts'
-import { dropRoles, evictFromDatabase } from './tenant-roles.ts'
+import { dropRoles, evictFromDatabase, shutOut } from './tenant-roles.ts'
 import { deleteUserRow, findAnyUser, setUserState } from './user-store.ts'
 
 /** Ends the user's sessions, jobs and keys, and removes roles, schema or database. After a crash, repair continues it. */
@@ -52,7 +52,7 @@ export async function leavingToRepair({ log }: Installation, removal: Promise<vo
 /** Removes everything of the user, even if incomplete. Its row goes last. Safe to repeat. */
 export async function removeUser(installation: Installation, account: Account): Promise<void> {
   if (account.organization) await evictFromDatabase(installation.databases, account)
-  else await removeDatabase(installation, account.hostId, account.database)
+  else await removeDatabase(installation, account.hostId, account.database, [account.masterRole])
   // Left by a restore of the user that was cut off.
   await dropMover(installation.databases, account.hostId, account.masterRole)
   await dropRoles(installation.databases, account.hostId, account.masterRole)
@@ -62,12 +62,14 @@ export async function removeUser(installation: Installation, account: Account): 
   })
 }
 
-/** A database that is half made or gone has no notes to collect. */
+/** A database that is half made or gone has no notes to collect. Its users are shut out first: they make no more. */
 export async function removeDatabase(
   { databases, log }: Installation,
   hostId: number,
   database: string,
+  masterRoles: readonly string[],
 ): Promise<void> {
+  for (const masterRole of masterRoles) await shutOut(databases, hostId, masterRole)
   await collectLastNotes(databases, hostId, database).catch((error: unknown) => {
     if (hasSqlstate(error, sqlstate.invalidCatalogName, sqlstate.undefinedTable)) return
     log.warn({ err: error, database }, 'the audit record lacks the last changes of tables of an account')

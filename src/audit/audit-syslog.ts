@@ -5,6 +5,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { hostname } from 'node:os'
 import { text } from 'node:stream/consumers'
+import { unlessAborted } from '../waiting/unless-aborted.ts'
 import type { Destination } from './audit-shipper.ts'
 import type { AuditRecord } from './audit-store.ts'
 
@@ -49,11 +50,17 @@ type Server = Readonly<{ host: string; port: number }>
 async function sendByUdp({ host, port }: Server, messages: readonly Buffer[]): Promise<void> {
   const { address, family } = await lookup(host)
   const socket = createSocket(family === 6 ? 'udp6' : 'udp4')
+  // Without a listener an error would end the process.
+  const failed = new AbortController()
+  socket.on('error', (error) => failed.abort(error))
+  const signal = AbortSignal.any([failed.signal, AbortSignal.timeout(waitMs)])
   try {
-    for (const message of messages)
-      await new Promise<void>((resolve, reject) =>
+    for (const message of messages) {
+      const sent = new Promise<void>((resolve, reject) =>
         socket.send(message, port, address, (error) => (error ? reject(error) : resolve())),
       )
+      await unlessAborted(signal, sent)
+    }
   } finally {
     socket.close()
   }

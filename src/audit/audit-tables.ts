@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import type { Log } from '../log/log.ts'
 import type { Databases } from '../postgres/databases.ts'
 import { adminTarget } from '../postgres/session-target.ts'
@@ -5,11 +6,11 @@ import { hasSqlstate, sqlstate } from '../postgres/sqlstate.ts'
 import { tenantDatabasePattern } from '../postgres/tenant-names.ts'
 import { collectTableNotes } from './collect-table-notes.ts'
 import {
+  claimLook,
   type Inserted,
   type Place,
   placeOf,
   recordInserted,
-  takeLook,
   writtenDatabases,
 } from './table-note-store.ts'
 
@@ -20,6 +21,7 @@ import {
 export class AuditTables {
   readonly #databases: Databases
   readonly #log: Log
+  readonly #claim = randomUUID()
   #timer: NodeJS.Timeout | undefined
   #looking: Promise<void> | undefined
   #isStopped = false
@@ -54,11 +56,14 @@ export class AuditTables {
   async #lookAt(hostId: number): Promise<void> {
     const { control } = this.#databases
     try {
-      if (!(await takeLook(control, hostId, lookMs))) return
+      const claim = (forMs: number) => claimLook(control, hostId, this.#claim, forMs)
+      if (!(await claim(claimMs))) return
       for (const place of await writtenDatabases(control, hostId, await this.#inserted(hostId))) {
-        if (this.#isStopped) return
+        if (this.#isStopped || !(await claim(claimMs))) break
         await this.#collect(place)
       }
+      // The others wait as long as this process does; not at all for one that stops.
+      await claim(this.#isStopped ? 0 : 2 * lookMs)
     } catch (error) {
       this.#log.warn({ err: error, hostId }, 'cannot look for notes of tables on a database host')
     }
@@ -80,8 +85,8 @@ export class AuditTables {
   /** A database that cannot be asked now is asked again. */
   async #collect(place: Place & Inserted): Promise<void> {
     try {
-      await collectTableNotes(this.#databases, place)
-      await recordInserted(this.#databases.control, place)
+      const isDone = await collectTableNotes(this.#databases, place)
+      if (isDone) await recordInserted(this.#databases.control, place)
     } catch (error) {
       // Not migrated yet.
       if (hasSqlstate(error, sqlstate.undefinedTable)) return
@@ -92,13 +97,22 @@ export class AuditTables {
 }
 
 const lookMs = 5_000
+/** Longer than the notes of one database take. */
+const claimMs = 60_000
 
-/** The last notes of a database that is about to be dropped, and of one whose copy on another host takes its place. */
+/**
+ * The last notes of a database that is about to be dropped, and of one whose copy on another host takes its place. Its
+ * tenants can make no more.
+ */
 export async function collectLastNotes(
   databases: Databases,
   hostId: number,
   database: string,
 ): Promise<void> {
   const place = await placeOf(databases.control, hostId, database)
-  if (place) await collectTableNotes(databases, place)
+  if (place && !(await collectTableNotes(databases, place, mostLastBatches)))
+    throw new Error('notes of tables are left')
 }
+
+/** About a thousand notes of each member of an organization. */
+const mostLastBatches = 1_000

@@ -16,19 +16,30 @@ import {
  * Moves the notes of a tenant database into the audit record, each once: they are recorded and marked in one transaction
  * of the control database, then deleted in the tenant database, and then the marks go. If it is cut off, the next
  * collection finds the marks. The turn keeps a process that stood still from recording what another has collected since.
+ * False: there may be more, as a tenant can make notes faster than they are collected.
  */
-export async function collectTableNotes(databases: Databases, place: Place): Promise<void> {
-  const { control } = databases
-  // Most databases that were written to have none.
-  while ((await readNotes(databases, place, 1)).length > 0) {
-    const turn = await takeTurn(control, place)
-    if (turn === undefined) return
-    const notes = await readNotes(databases, place, batchNotes)
-    if (!(await record(databases, place, turn, notes))) return
-    const ids = notes.map(({ id }) => id)
-    await deleteNotes(databases, place, ids)
-    await forgetCollected(control, place, ids)
+export async function collectTableNotes(
+  databases: Databases,
+  place: Place,
+  mostBatches = 20,
+): Promise<boolean> {
+  for (let batch = 0; batch < mostBatches; batch++) {
+    // Most databases that were written to have none.
+    if ((await readNotes(databases, place, 1)).length === 0) return true
+    const turn = await takeTurn(databases.control, place)
+    if (turn === undefined) return true
+    await collectBatch(databases, place, turn)
   }
+  return false
+}
+
+async function collectBatch(databases: Databases, place: Place, turn: string): Promise<void> {
+  const notes = await readNotes(databases, place, batchNotes)
+  if (!(await record(databases, place, turn, notes))) return
+  const ids = notes.map(({ id }) => id)
+  await deleteNotes(databases, place, ids)
+  // These were all that could be marked: marks that another process has left go too.
+  await forgetCollected(databases.control, place, turn, notes.length < batchNotes ? 'all' : ids)
 }
 
 const batchNotes = 500
@@ -55,7 +66,7 @@ function record(
 function withinLimit(
   notes: readonly TableNote[],
   recorded: ReadonlyMap<string, number>,
-): readonly Omit<TableNote, 'id'>[] {
+): readonly TableNote[] {
   const counts = new Map(recorded)
   const alone: TableNote[] = []
   const together = new Map<string, TableNote & { details: { count: number } }>()

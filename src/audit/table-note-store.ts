@@ -17,13 +17,19 @@ export type TableNote = Readonly<{
   details: Readonly<Record<string, unknown>>
 }>
 
-/** True for one process per time. */
-export async function takeLook(control: Queryable, hostId: number, everyMs: number): Promise<boolean> {
+/** True for one process at a time, as long as it renews its claim. */
+export async function claimLook(
+  control: Queryable,
+  hostId: number,
+  claim: string,
+  forMs: number,
+): Promise<boolean> {
   const { rowCount } = await control.query(
-    `insert into cartage.note_looks as known (host_id, next_at)
-     select id, clock_timestamp() + make_interval(secs => $2) from cartage.hosts where id = $1
-     on conflict (host_id) do update set next_at = excluded.next_at where known.next_at <= clock_timestamp()`,
-    [hostId, everyMs / 1000],
+    `insert into cartage.note_looks as known (host_id, claim, until)
+     select id, $2, clock_timestamp() + make_interval(secs => $3) from cartage.hosts where id = $1
+     on conflict (host_id) do update set claim = excluded.claim, until = excluded.until
+     where known.claim = excluded.claim or known.until < clock_timestamp()`,
+    [hostId, claim, forMs / 1000],
   )
   return rowCount === 1
 }
@@ -98,22 +104,32 @@ export async function markCollected(
   ids: readonly string[],
 ): Promise<ReadonlySet<string>> {
   const { rows } = await tx.query<{ id: string }>(
-    `insert into cartage.collected_notes (database_id, id) select $1, unnest($2::uuid[])
+    `insert into cartage.collected_notes (database_id, id)
+     select $1, note.id from unnest($2::uuid[]) as note (id)
+     where not exists (select from cartage.audit where note_id = note.id)
      on conflict do nothing returning id::text`,
     [databaseId, ids],
   )
   return new Set(rows.map(({ id }) => id))
 }
 
-/** They are in the tenant database no more. */
+/**
+ * They are in the tenant database no more. In a later turn another process may have read them before: then the marks
+ * stay, until that process removes them.
+ */
 export async function forgetCollected(
   control: Queryable,
   { databaseId }: Place,
-  ids: readonly string[],
+  turn: string,
+  ids: readonly string[] | 'all',
 ): Promise<void> {
   await control.query(
-    'delete from cartage.collected_notes where database_id = $1 and id = any ($2::uuid[])',
-    [databaseId, ids],
+    `with mine as materialized (
+       select database_id from cartage.note_turns where database_id = $1 and turn = $2 for update
+     )
+     delete from cartage.collected_notes mark using mine
+     where mark.database_id = mine.database_id and ($3::uuid[] is null or mark.id = any ($3))`,
+    [databaseId, turn, ids === 'all' ? null : ids],
   )
 }
 
@@ -131,16 +147,16 @@ export async function countTableRecords(
 }
 
 /** With the name of the key, if there still is one. */
-export async function recordNotes(tx: Queryable, notes: readonly Omit<TableNote, 'id'>[]): Promise<void> {
+export async function recordNotes(tx: Queryable, notes: readonly TableNote[]): Promise<void> {
   await tx.query(
-    `insert into cartage.audit (at, actor, action, account, subject, details)
-     select note.at, note.username, note.action, note.account, note.subject,
+    `insert into cartage.audit (note_id, at, actor, action, account, subject, details)
+     select note.id, note.at, note.username, note.action, note.account, note.subject,
        case when key.name is null then jsonb_build_object('role', note.role) else jsonb_build_object('key', key.name) end
          || note.details
      from jsonb_to_recordset($1::jsonb) as note
-       (at timestamptz, username text, role text, action text, account text, subject text, details jsonb)
+       (id uuid, at timestamptz, username text, role text, action text, account text, subject text, details jsonb)
      left join cartage.api_keys key on key.role_name = note.role
-     order by note.at`,
+     order by note.at on conflict do nothing`,
     [JSON.stringify(notes)],
   )
 }

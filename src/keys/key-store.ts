@@ -249,3 +249,13 @@ export async function findFlights(
   )
   return rows
 }
+
+/** True for one process per time. */
+export async function takeTemporaryLook(control: Queryable, everyMs: number): Promise<boolean> {
+  const { rowCount } = await control.query(
+    `insert into cartage.temporary_looks as known (next_at) values (clock_timestamp() + make_interval(secs => $1))
+     on conflict (is_only) do update set next_at = excluded.next_at where known.next_at <= clock_timestamp()`,
+    [everyMs / 1000],
+  )
+  return rowCount === 1
+}

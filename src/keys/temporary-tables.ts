@@ -4,6 +4,7 @@ import { isOutOfReach } from '../hosts/out-of-reach.ts'
 import { endingBlockers } from '../postgres/end-blockers.ts'
 import { adminTarget } from '../postgres/session-target.ts'
 import type { KeysContext } from './key.ts'
+import { takeTemporaryLook } from './key-store.ts'
 import { untilFree } from './until-free.ts'
 
 /**
@@ -28,6 +29,13 @@ export async function settleTemporaryTables(
     void untilFree({ log, role }, settle)
   })
 }
+
+/** Repairs now and then, in one process: it asks every database. */
+export async function keepTemporaryTables(context: KeysContext): Promise<void> {
+  if (await takeTemporaryLook(context.databases.control, lookEveryMs)) await repairTemporaryTables(context)
+}
+
+const lookEveryMs = 3_600_000
 
 /**
  * Settles rights that a process has left behind: it ended after it had changed the grants of a key, or before a retry.

@@ -32,7 +32,7 @@ import { JobWaiter } from '../jobs/job-waiter.ts'
 import { queueStats } from '../jobs/queue-store.ts'
 import { createPerUserMutex } from '../keys/per-user-mutex.ts'
 import { repairKeys } from '../keys/repair-keys.ts'
-import { repairTemporaryTables } from '../keys/temporary-tables.ts'
+import { keepTemporaryTables } from '../keys/temporary-tables.ts'
 import type { Log } from '../log/log.ts'
 import { Maps } from '../maps/maps.ts'
 import { NamedMaps } from '../maps/named/named-maps.ts'
@@ -330,15 +330,13 @@ async function repair(installation: Installation): Promise<void> {
 
 /** One run after the other, in the background, so that no one waits for a tenant's locks. */
 async function keepRepairing(installation: Installation, stopped: AbortSignal): Promise<void> {
-  for (let run = 0; !stopped.aborted; run++) {
+  while (!stopped.aborted) {
     await repair(installation).catch((error) =>
       installation.log.warn({ err: error }, 'repair failed: trying again later'),
     )
-    // It asks every database, so less often.
-    if (run % 12 === 0)
-      await repairTemporaryTables(installation).catch((error) =>
-        installation.log.warn({ err: error }, 'repair failed: trying again later'),
-      )
+    await keepTemporaryTables(installation).catch((error) =>
+      installation.log.warn({ err: error }, 'repair failed: trying again later'),
+    )
     await sleep(repairEveryMs, undefined, { signal: stopped, ref: false }).catch(() => undefined)
   }
 }

@@ -2,13 +2,22 @@ import type { Account } from '../auth/account.ts'
 import { errors } from '../errors.ts'
 import type { Databases } from '../postgres/databases.ts'
 import { quoteIdentifier, quoteQualified } from '../postgres/quote.ts'
+import { adminTarget } from '../postgres/session-target.ts'
 import { hasSqlstate, sqlstate } from '../postgres/sqlstate.ts'
 import { askCatalogAsMaster, queryAsMaster } from '../statements/ask-catalog.ts'
 import { retry } from '../waiting/retry.ts'
 
-/** Makes a table of the account's schema readable without a key. */
+/**
+ * Makes a table of the account's schema readable without a key, for the operator: with the rights of the master role, on
+ * a session of the administrator, so that the database does not note it as the user's deed.
+ */
 export async function shareTable(databases: Databases, account: Account, table: string): Promise<void> {
-  await asMaster(databases, account, table, shareStatement(account, table))
+  const { hostId, database, masterRole } = account
+  const role = quoteIdentifier(masterRole)
+  const sql = `begin; set local role ${role}; ${shareStatement(account, table)}; commit`
+  await changing(table, () =>
+    databases.admin.use(adminTarget(databases.hosts, hostId, database), (session) => session.query(sql)),
+  )
 }
 
 export const shareStatement = (account: Account, table: string) =>
@@ -51,11 +60,14 @@ const partitionsSql = `
   from part join pg_catalog.pg_class c on c.oid = relation join pg_catalog.pg_namespace n on n.oid = c.relnamespace
   where (n.nspname, c.relname) is distinct from ($1, $2)`
 
-async function asMaster(databases: Databases, account: Account, table: string, sql: string): Promise<void> {
+const asMaster = (databases: Databases, account: Account, table: string, sql: string) =>
+  changing(table, () => queryAsMaster(databases, account, sql))
+
+async function changing(table: string, change: () => Promise<unknown>): Promise<void> {
   try {
     // Another session may change the privileges of the table at the same moment.
     const isTransient = (error: unknown) => hasSqlstate(error, sqlstate.internalError)
-    await retry(() => queryAsMaster(databases, account, sql), { attempts: 6, isTransient })
+    await retry(change, { attempts: 6, isTransient })
   } catch (error) {
     if (hasSqlstate(error, sqlstate.undefinedTable)) throw errors.notFound(`Table '${table}'`)
     throw error

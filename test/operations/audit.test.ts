@@ -330,4 +330,14 @@ test('the record is read by user and time, and printed as lines of JSON and as C
   assert.equal(head, 'id,at,actor,action,account,subject,details')
   assert.ok(first!.endsWith('"{""quota_in_bytes"":7}"'), first)
   assert.equal((await cartage(installation(bundle), 'audit', '--since', 'soon')).code, 2)
+  const { control } = bundle.service.services.databases
+  const subject = 'a\u001b[2J\u202e\u2028\nb'
+  await recordAudit(control, {
+    actor: user.username,
+    action: 'table.dropped',
+    account: user.username,
+    subject,
+  })
+  const [line] = await run()
+  assert.ok(line!.endsWith('  a\\x1b[2J\\u202e\\u2028\\nb'), line)
 })

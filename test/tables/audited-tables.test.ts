@@ -9,6 +9,7 @@ import { ask } from '../support/http/ask.ts'
 import { cartage, installation } from '../support/http/call.ts'
 import { setupImports } from '../support/imports/import-api.ts'
 import { keysClient } from '../support/keys/keys-client.ts'
+import { openSession } from '../support/postgres/tenant-session.ts'
 import { eventually, type Setup, setup, type TestUser } from '../support/service/setup.ts'
 
 test('tables that are dropped, renamed or made public are recorded, with the key that did it', async (t) => {
@@ -88,6 +89,36 @@ test('temporary tables, tables of the transaction itself and what is rolled back
     assert.deepEqual(await recorded(bundle, user), [
       ['Master', 'table.dropped', 'public.seen', { kind: 'view' }],
     ]),
+  )
+})
+
+test('a transaction with an old snapshot hides nothing', async (t) => {
+  const bundle = await setup(t)
+  const { user, admin } = bundle
+  await user.sql('create table known (n int)')
+  const full = `insert into cartage.table_notes (username, role_name, action, account, details)
+    values ($1, $2, 'table.unnoted', $1, '{}')`
+  await admin(full, [user.username, user.account.masterRole], user.account.database)
+  const old = await openSession(t, bundle, user)
+  // Its numbers of transactions are older too.
+  await old.query(`begin isolation level repeatable read; select age('3'::xid)`)
+  await eventually(async () => assert.deepEqual(await notes(bundle, user), []))
+  await user.sql('create table newer (n int); create view seen as select 1 as n')
+  await old.query('savepoint a; create table made (n int); release a; drop table made')
+  await old.query('alter table newer add m int; create or replace view seen as select 1 as n')
+  await old.query('grant select on newer to public')
+  await old.query('drop table newer; drop view seen; drop table known; commit')
+  const dropped = async () =>
+    (await recorded(bundle, user))
+      .filter(([, action]) => action === 'table.dropped')
+      .map(([, , name]) => name)
+  await eventually(async () =>
+    assert.deepEqual(await dropped(), ['public.newer', 'public.seen', 'public.known']),
+  )
+  const published = (await recorded(bundle, user)).filter(([, action]) => action === 'table.published')
+  assert.deepEqual(
+    published.map(([, , name]) => name),
+    ['public.newer'],
   )
 })
 
@@ -220,6 +251,54 @@ test('a note is recorded once, however many processes collect it and wherever on
   assert.equal(rows.length, 0)
 })
 
+test('a note that a restored database has again is not recorded again', async (t) => {
+  const bundle = await setup(t)
+  const { user, admin } = bundle
+  const { database } = user.account
+  await admin(
+    `create table cartage.backup as table cartage.table_notes;
+     create function cartage.keep() returns trigger language plpgsql as $$ begin insert into cartage.backup select new.*; return null; end $$;
+     create trigger keep after insert on cartage.table_notes for each row execute function cartage.keep();
+     alter function cartage.keep() security definer`,
+    [],
+    database,
+  )
+  await makeAndDrop(user, 'a')
+  await eventually(async () => {
+    assert.equal((await tableRecords(bundle, user)).length, 1)
+    assert.deepEqual(await notes(bundle, user), [])
+  })
+  await admin(
+    'drop trigger keep on cartage.table_notes; insert into cartage.table_notes table cartage.backup',
+    [],
+    database,
+  )
+  await makeAndDrop(user, 'b')
+  await eventually(async () => assert.deepEqual(await notes(bundle, user), []))
+  assert.deepEqual(
+    (await recorded(bundle, user)).map(([, , subject]) => subject),
+    ['public.a', 'public.b'],
+  )
+})
+
+test('a collection ends while a tenant goes on making notes', async (t) => {
+  const bundle = await setup(t)
+  const { user, service, admin } = bundle
+  const { databases } = service.services
+  const place = (await placeOf(databases.control, user.account.hostId, user.account.database))!
+  // As fast as can be: each that is collected makes the next.
+  await admin(
+    `create function cartage.again() returns trigger language plpgsql as $$ begin
+       insert into cartage.table_notes (username, role_name, action, account, details)
+       values (old.username, old.role_name, old.action, old.account, '{}'); return null; end $$;
+     create trigger again after delete on cartage.table_notes for each row execute function cartage.again()`,
+    [],
+    place.database,
+  )
+  await makeAndDrop(user, 'a')
+  assert.equal(await collectTableNotes(databases, place, 3), false)
+})
+
 test('the last changes of a user who is deleted are in the record', async (t) => {
   const bundle = await setup(t)
   const user = await bundle.createUser()
@@ -235,8 +314,18 @@ test('a table that the operator makes public is recorded with the operator', asy
   await user.sql('create table a (n int)')
   const { code, err } = await cartage(installation(bundle), 'table', 'share', user.username, 'a')
   assert.equal(code, 0, err)
-  const [record] = await tableRecords(bundle, user)
-  assert.deepEqual([record?.actor, record?.action, record?.subject], ['operator', 'table.published', 'a'])
+  // Notes are collected in their order.
+  await user.sql('drop table a')
+  await eventually(async () => {
+    const records = await tableRecords(bundle, user)
+    assert.deepEqual(
+      records.map(({ actor, action, subject }) => [actor, action, subject]),
+      [
+        ['operator', 'table.published', 'a'],
+        [user.username, 'table.dropped', 'public.a'],
+      ],
+    )
+  })
 })
 
 /** In two transactions. */

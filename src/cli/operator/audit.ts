@@ -2,6 +2,7 @@ import { type AuditRecord, listAudit } from '../../audit/audit-store.ts'
 import type { Command } from '../command.ts'
 import { UsageError } from '../command-error.ts'
 import { type OptionValues, textOf, wholeNumberOf } from '../option-values.ts'
+import { printable } from '../printable.ts'
 import { asOperator } from './as-operator.ts'
 
 export const runAudit: Command['run'] = async ({ values }) => {
@@ -20,7 +21,10 @@ export const runAudit: Command['run'] = async ({ values }) => {
 const formats = {
   text: (records: readonly AuditRecord[]) =>
     records.map(({ id, at, actor, action, account, subject }) =>
-      [id, at.toISOString(), actor, action, account ?? '', inOneLine(subject ?? '')].join('  ').trimEnd(),
+      [String(id), at.toISOString(), actor, action, account ?? '', subject ?? '']
+        .map(inOneLine)
+        .join('  ')
+        .trimEnd(),
     ),
   ndjson: (records: readonly AuditRecord[]) => records.map((record) => JSON.stringify(record)),
   csv: (records: readonly AuditRecord[]) => [
@@ -35,8 +39,8 @@ const formats = {
   ],
 } as const
 
-/** The name of a table may have line ends: it must not look like another record. */
-const inOneLine = (subject: string) => subject.replace(/\r?\n|\r/g, '\\n')
+/** Tenants name their tables: a name must neither look like another record nor control the terminal. */
+const inOneLine = (value: string) => printable(value.replace(/\r?\n|\r/g, '\\n'))
 
 function accountOf(values: OptionValues): string | undefined {
   const account = textOf(values, 'account')

@@ -19,7 +19,6 @@ function setPrivacy(privacy: string, change: typeof shareTable): Command['run'] 
       if (!account) throw errors.accountNotFound('User', username)
       await change(databases, account, table)
       await tellReplicas(databases, account, log)
-      // The database notes the master role of the user, which has run it.
       if (privacy === 'public')
         await recordAudit(databases.control, {
           actor: operator,
