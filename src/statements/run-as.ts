@@ -55,11 +55,11 @@ export function runAs<T>(
   return explainRevocation(principal, run(databases, principal, options, work))
 }
 
-/** On a replica, and if that cannot answer, on the primary. */
+/** A read on a replica, and if that cannot answer, on the primary. */
 function runOnReplica(reader: ReplicaReader): typeof runOnce {
   return async (databases, principal, options, work) => {
     const { isAnswered = () => false } = options
-    const target = await chooseReplica(databases, principal, options.target)
+    const target = await chooseReplica(databases, principal, options)
     if (!target) return runOnce(databases, principal, options, work)
     let hasBegun = false
     try {
