@@ -48,11 +48,12 @@ export function isOfReplica(error: unknown): boolean {
   return state !== undefined && classes.has(state.slice(0, 2))
 }
 
-/** The replica no longer answers, or lets nobody in. */
+/** The replica no longer answers, or lets this caller not in. */
 export const isLost = (error: unknown) =>
   error instanceof AppError ? lostCodes.has(error.code) : isConnectionLoss(error)
 
 const lostCodes: ReadonlySet<string> = new Set([
+  'connections-exhausted',
   'database-unavailable',
   'password-not-shown',
   'statement-outcome-unknown',

@@ -63,14 +63,21 @@ function runOnReplica(reader: ReplicaReader): typeof runOnce {
     if (!target) return runOnce(databases, principal, options, work)
     let hasBegun = false
     try {
-      return await runOnce(databases, principal, { ...options, target }, (run) => {
+      return await runOnce(databases, principal, { ...options, target }, async (run) => {
         beginOnReplica(databases, target, reader)
         hasBegun = true
-        return work(run)
+        const stopListening = databases.replicas.onLost(target.hostId, () => {
+          if (!run.isOver && !isAnswered()) void run.session.destroy()
+        })
+        try {
+          return await work(run)
+        } finally {
+          stopListening()
+        }
       })
     } catch (error) {
       if (isAnswered() || !isOfReplica(error)) throw error
-      if (isLost(error)) databases.replicas.missed(target.hostId)
+      if (isLost(error)) databases.replicas.recheck(target.hostId)
     }
     if (hasBegun) reader.returns()
     return runOnce(databases, principal, options, work)

@@ -176,6 +176,14 @@ test('a replica that does not answer is left out, and used again when it is back
   await eventually(async () => assert.notEqual((await user.sql('select 1', toReplica)).age, null))
 })
 
+test('a caller whose own request fails on a replica switches it off for nobody', async (t) => {
+  const { user } = await startWithReplica(t)
+  for (let count = 0; count < 3; count += 1) {
+    await user.sql('select pg_terminate_backend(pg_backend_pid())', toReplica)
+    assert.notEqual((await user.sql('select 1', toReplica)).age, null)
+  }
+})
+
 test('a removed replica is not read any more', async (t) => {
   const { user, service } = await startWithReplica(t)
   await removeReplica(service.services.installation, 'east')
