@@ -13,6 +13,8 @@ create index replicas_by_host on cartage.replicas (host_id);
 -- that database. Of no use once it is older than the data of a replica may be.
 create table cartage.replica_fences (
   database_id integer primary key references cartage.databases on delete cascade,
+  -- Positions of another host mean nothing.
+  host_id     integer not null references cartage.hosts on delete cascade,
   position    pg_lsn not null,
   raised_at   timestamptz not null default now()
 );

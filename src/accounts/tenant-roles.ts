@@ -5,6 +5,7 @@ import type { Databases } from '../postgres/databases.ts'
 import { dropInSteps, dropRolesEverywhere } from '../postgres/drop-owned.ts'
 import { endBackends, endBackendsUntilGone } from '../postgres/end-backend.ts'
 import { endingBlockers } from '../postgres/end-blockers.ts'
+import { endOnReplicas } from '../postgres/end-requests.ts'
 import { passwordClause } from '../postgres/password-clause.ts'
 import { quoteIdentifier } from '../postgres/quote.ts'
 import type { Session } from '../postgres/session.ts'
@@ -182,7 +183,7 @@ export async function rolesOf(session: Session, masterRole: string): Promise<rea
  */
 export async function evictFromDatabase(databases: Databases, place: TenantPlace): Promise<void> {
   await inSharedDatabase(databases, place, async (session) => {
-    const roles = await lockOut(session, place.masterRole)
+    const roles = await lockOut(databases, session, place)
     await dropInSteps(session, roles)
     await session.query(`begin; ${oneByOne}; select cartage.compress_with_lz4()`)
     if (roles.length > 0)
@@ -202,7 +203,7 @@ export async function dropRoles(
   await databases.admin.use(adminTarget(databases.hosts, hostId), async (session) => {
     await holdName(session, masterRole)
     await confirm()
-    const roles = await lockOut(session, masterRole)
+    const roles = await lockOut(databases, session, { hostId, masterRole })
     if (roles.length === 0) return
     await dropRolesEverywhere(databases, session, roles)
   })
@@ -216,7 +217,7 @@ export async function shutOut(databases: Databases, hostId: number, masterRole: 
 /** From now on no role of the user can log in, and none of its sessions is left. */
 export async function closeLogins(databases: Databases, hostId: number, masterRole: string): Promise<void> {
   await databases.admin.use(adminTarget(databases.hosts, hostId), async (session) => {
-    const roles = await lockOut(session, masterRole)
+    const roles = await lockOut(databases, session, { hostId, masterRole })
     const areGone = async () => {
       const { rowCount } = await session.query(
         'select from pg_catalog.pg_stat_activity where usename = any ($1)',
@@ -237,10 +238,14 @@ export async function openLogins(databases: Databases, hostId: number, masterRol
 }
 
 /**
- * Blocks new logins and ends the running sessions. Ends sessions first, too, as a role may be changing itself in a
+ * Blocks new logins and ends the running sessions, on replicas too. Ends sessions first, too, as a role may be changing itself in a
  * transaction that locks it.
  */
-async function lockOut(session: Session, masterRole: string): Promise<readonly string[]> {
+async function lockOut(
+  databases: Databases,
+  session: Session,
+  { hostId, masterRole }: Pick<TenantPlace, 'hostId' | 'masterRole'>,
+): Promise<readonly string[]> {
   const roles = await rolesOf(session, masterRole)
   await endBackends(session, 'usename = any($1)', [roles])
   for (const role of roles) {
@@ -249,6 +254,9 @@ async function lockOut(session: Session, masterRole: string): Promise<readonly s
       if (!hasSqlstate(error, sqlstate.undefinedObject)) throw error
     })
   }
-  await endBackendsUntilGone(session, 'usename = any($1)', [roles])
+  await Promise.all([
+    endBackendsUntilGone(session, 'usename = any($1)', [roles]),
+    endOnReplicas(databases, hostId, roles),
+  ])
   return rolesOf(session, masterRole)
 }

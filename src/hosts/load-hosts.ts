@@ -1,6 +1,6 @@
 import { type Hosts, hostFromUrl, placeOf } from '../postgres/hosts.ts'
 import type { Queryable } from '../postgres/transaction.ts'
-import type { Secrets } from '../secrets.ts'
+import { remembered } from '../remembered.ts'
 import { readSealedHosts } from './host-store.ts'
 import type { Installation } from './installation.ts'
 import { readFences, readSealedReplicas } from './replicas/replica-store.ts'
@@ -11,23 +11,24 @@ import { checkSecret } from './secret/check-secret.ts'
  * with a wrong or outdated secret.
  */
 export async function loadHosts(
-  { databases, secrets }: Installation,
-  control: Queryable = databases.control,
+  { databases: { hosts, control: pool }, secrets }: Installation,
+  control: Queryable = pool,
 ): Promise<void> {
   await checkSecret(control, secrets)
+  const loads = loadsOf(hosts)
+  loads.begun += 1
+  const number = loads.begun
   const known = await readSealedHosts(control)
-  const ids = new Set(known.map(({ id }) => id))
-  // A host that is just being added is not in the table yet: only hosts seen there before can have been removed.
-  for (const id of loaded.get(databases.hosts) ?? []) if (!ids.has(id)) databases.hosts.forget(id)
-  loaded.set(databases.hosts, ids)
-  for (const { id, name, sealedUrl } of known)
-    databases.hosts.register(hostFromUrl(id, name, secrets.open(sealedUrl)))
-  await loadReplicas(databases.hosts, secrets, control)
-}
-
-async function loadReplicas(hosts: Hosts, secrets: Secrets, control: Queryable): Promise<void> {
   const replicas = await readSealedReplicas(control)
   const fences = replicas.length === 0 ? [] : await readFences(control)
+  // One that began later has read all this, or newer.
+  if (number < loads.done) return
+  loads.done = number
+  const ids = new Set(known.map(({ id }) => id))
+  // A host that is just being added is not in the table yet: only hosts seen there before can have been removed.
+  for (const id of loads.ids) if (!ids.has(id)) hosts.forget(id)
+  loads.ids = ids
+  for (const { id, name, sealedUrl } of known) hosts.register(hostFromUrl(id, name, secrets.open(sealedUrl)))
   hosts.setReplicas(
     replicas.map(({ id, hostId, name, sealedUrl }) => ({
       ...hostFromUrl(id, name, secrets.open(sealedUrl)),
@@ -37,4 +38,4 @@ async function loadReplicas(hosts: Hosts, secrets: Secrets, control: Queryable):
   )
 }
 
-const loaded = new WeakMap<Hosts, ReadonlySet<number>>()
+const loadsOf = remembered((_hosts: Hosts) => ({ begun: 0, done: 0, ids: new Set<number>() }))

@@ -30,8 +30,8 @@ export async function endRequestsBut(
 }
 
 /**
- * Ends what these roles do on the replicas of a host, where no job runs. A replica that does not answer in time delays nobody: it gets
- * no new requests either, and what runs there cannot write.
+ * Ends what these roles do on the replicas of a host, where no job runs. A replica that does not answer in time delays nobody: what
+ * runs there cannot write, and the roles get nothing new there.
  */
 export async function endOnReplicas(
   { admin, hosts, replicas }: Databases,
@@ -42,7 +42,7 @@ export async function endOnReplicas(
     const end = admin.use(adminTarget(hosts, id), (administrator) =>
       endBackendsUntilGone(administrator, 'usename = any ($1)', [roles]),
     )
-    await answerWithin(replicaMs, end).catch(() => replicas.missed(id))
+    await answerWithin(replicaMs, end).catch((error: unknown) => replicas.couldNotEnd(id, error))
   })
   await Promise.all(ends)
 }

@@ -3,6 +3,7 @@ import { AppError } from '../errors.ts'
 import type { Databases } from '../postgres/databases.ts'
 import type { SessionTarget } from '../postgres/session-target.ts'
 import { isConnectionLoss, sqlstateOf } from '../postgres/sqlstate.ts'
+import { isRead } from '../sql/is-read.ts'
 
 /** A caller that wants to read from a replica. */
 export type ReplicaReader = Readonly<{
@@ -12,12 +13,16 @@ export type ReplicaReader = Readonly<{
   returns: () => void
 }>
 
-/** A replica that may answer. Only a caller who was just confirmed knows the last change of rights. */
+/**
+ * A replica that may answer. None for a text that is no read: a server that has just been promoted might store it, and a text
+ * that catches errors would hide that a replica stores nothing. Only a caller who was just confirmed knows the last change of rights.
+ */
 export async function chooseReplica(
   { replicas }: Databases,
   principal: Principal,
-  target: SessionTarget = sessionTargetOf(principal),
+  { text, target = sessionTargetOf(principal) }: Readonly<{ text?: string; target?: SessionTarget }>,
 ): Promise<SessionTarget | undefined> {
+  if (text !== undefined && !isRead(text)) return undefined
   await principal.confirm()
   return replicas.choose(target)
 }
@@ -35,7 +40,7 @@ class ReplicaUnfit extends Error {
 
 /**
  * The primary may answer otherwise: the replica is lost, ended the statement to go on, cannot write, or is behind with a table, a role or
- * a right. A replica stores nothing, so the statement can be run again.
+ * a right. Only a read was sent there, so it can be run again.
  */
 export function isOfReplica(error: unknown): boolean {
   if (error instanceof ReplicaUnfit || isLost(error)) return true
@@ -43,11 +48,12 @@ export function isOfReplica(error: unknown): boolean {
   return state !== undefined && classes.has(state.slice(0, 2))
 }
 
-/** The replica no longer answers, or lets nobody in. */
+/** The replica no longer answers, or lets this caller not in. */
 export const isLost = (error: unknown) =>
   error instanceof AppError ? lostCodes.has(error.code) : isConnectionLoss(error)
 
 const lostCodes: ReadonlySet<string> = new Set([
+  'connections-exhausted',
   'database-unavailable',
   'password-not-shown',
   'statement-outcome-unknown',

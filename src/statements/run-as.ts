@@ -55,22 +55,29 @@ export function runAs<T>(
   return explainRevocation(principal, run(databases, principal, options, work))
 }
 
-/** On a replica, and if that cannot answer, on the primary. */
+/** A read on a replica, and if that cannot answer, on the primary. */
 function runOnReplica(reader: ReplicaReader): typeof runOnce {
   return async (databases, principal, options, work) => {
     const { isAnswered = () => false } = options
-    const target = await chooseReplica(databases, principal, options.target)
+    const target = await chooseReplica(databases, principal, options)
     if (!target) return runOnce(databases, principal, options, work)
     let hasBegun = false
     try {
-      return await runOnce(databases, principal, { ...options, target }, (run) => {
+      return await runOnce(databases, principal, { ...options, target }, async (run) => {
         beginOnReplica(databases, target, reader)
         hasBegun = true
-        return work(run)
+        const stopListening = databases.replicas.onLost(target.hostId, () => {
+          if (!run.isOver && !isAnswered()) void run.session.destroy()
+        })
+        try {
+          return await work(run)
+        } finally {
+          stopListening()
+        }
       })
     } catch (error) {
       if (isAnswered() || !isOfReplica(error)) throw error
-      if (isLost(error)) databases.replicas.missed(target.hostId)
+      if (isLost(error)) databases.replicas.recheck(target.hostId)
     }
     if (hasBegun) reader.returns()
     return runOnce(databases, principal, options, work)

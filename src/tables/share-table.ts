@@ -47,6 +47,21 @@ async function partitionsOf(databases: Databases, account: Account, table: strin
   return rows.map(({ schema, name }) => quoteQualified(schema, name))
 }
 
+/** Whether the table, a column or a partition of it can be read without a key. */
+export async function isShared(databases: Databases, account: Account, table: string): Promise<boolean> {
+  const values = [account.schema, table, account.publicRole]
+  return (await askCatalogAsMaster<object>(databases, account, sharedSql, values)).length > 0
+}
+
+const sharedSql = `
+  with recursive part (relation) as (
+    select c.oid from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+    where n.nspname = $1 and c.relname = $2
+    union all
+    select i.inhrelid from part join pg_catalog.pg_inherits i on i.inhparent = part.relation
+  )
+  select from part where pg_catalog.has_any_column_privilege($3, relation, 'select') limit 1`
+
 type PartitionRow = { schema: string; name: string }
 
 const partitionsSql = `

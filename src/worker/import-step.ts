@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Account } from '../auth/account.ts'
 import { masterTargetOf } from '../auth/account.ts'
 import { isFinal } from '../contract/job-status.ts'
+import { tellReplicas } from '../hosts/replicas/fence-replicas.ts'
 import { ImportFailure } from '../imports/import-failure.ts'
 import type { ImportRecord, ImportResult } from '../imports/import-record.ts'
 import {
@@ -224,6 +225,7 @@ class ImportWork {
       if (!(await this.#commit(session, flight.xid!)))
         return await this.#lost(flight, new Error('the commit was not confirmed by the replicas'))
       isStored = true
+      await this.#tellReplicas()
       this.#run.advance(stepSucceeded(this.#run.job, new Date()))
       return undefined
     } catch (error) {
@@ -251,6 +253,14 @@ class ImportWork {
     const { error } = await session.send(commit(this.#run, xid), { notice }).done
     if (error) throw new ImportFailure(2001, error.message)
     return isConfirmed
+  }
+
+  /** The table may have been public before: from the end of the import on no replica shows it. */
+  async #tellReplicas(): Promise<void> {
+    const { collision, privacy } = this.#record.options
+    if (collision !== 'overwrite' || privacy !== 'private') return
+    const { databases, log } = this.#context
+    await tellReplicas(databases, this.#owner.account, log)
   }
 
   /** Nothing of it stays but what it tells. */
@@ -287,7 +297,16 @@ class ImportWork {
     const loss = { isTimedOut: this.#isLate, isInnocent: false, isCut: true }
     const reason = (error as Error).message
     const interruption = await settleLoss(this.#context, this.#run, { kind: 'lost', flight, reason, ...loss })
-    if (interruption || this.#run.job.status !== 'failed') return interruption
+    if (interruption) return interruption
+    if (this.#run.job.status !== 'failed') {
+      await this.#tellReplicas().catch((cause: unknown) =>
+        this.#context.log.warn(
+          { err: cause, jobId: this.#run.job.id },
+          'cannot tell replicas of a private table',
+        ),
+      )
+      return undefined
+    }
     const failure = this.#isLate
       ? new ImportFailure(6667, 'The import took too long')
       : new ImportFailure(6671, reason)

@@ -55,13 +55,15 @@ test('a write that asks for a replica is done by the primary, once', async (t) =
     'create temp table own (n int); insert into t select count(*) + 4 from own',
     'create sequence s; select nextval($$s$$)',
     'begin isolation level serializable; insert into t values (5); commit',
+    'do $$ begin insert into t values (6); exception when others then null; end $$',
+    'with made as (insert into t values (7) returning n) select n from made',
   ]
   for (const text of writes) {
     const { status, age, text: told } = await user.sql(text, toReplica)
     assert.deepEqual([status, age], [200, null], told)
   }
   const { rows } = await user.sql('select n from t order by n')
-  assert.deepEqual(rows, [{ n: 1 }, { n: 2 }, { n: 3 }, { n: 4 }, { n: 5 }])
+  assert.deepEqual(rows, [{ n: 1 }, { n: 2 }, { n: 3 }, { n: 4 }, { n: 5 }, { n: 6 }, { n: 7 }])
 })
 
 test('what the replica does not have yet is answered by the primary', async (t) => {
@@ -172,6 +174,14 @@ test('a replica that does not answer is left out, and used again when it is back
   assert.deepEqual({ status, age }, { status: 200, age: null })
   proxy.leadTo(pair.standbyUrl)
   await eventually(async () => assert.notEqual((await user.sql('select 1', toReplica)).age, null))
+})
+
+test('a caller whose own request fails on a replica switches it off for nobody', async (t) => {
+  const { user } = await startWithReplica(t)
+  for (let count = 0; count < 3; count += 1) {
+    await user.sql('select pg_terminate_backend(pg_backend_pid())', toReplica)
+    assert.notEqual((await user.sql('select 1', toReplica)).age, null)
+  }
 })
 
 test('a removed replica is not read any more', async (t) => {

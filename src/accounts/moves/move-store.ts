@@ -204,6 +204,11 @@ export async function switchHost(
        and d.id in (select u.database_id from cartage.users u where ${isMember} and u.is_moving)`,
     [...whose(move), move.fromHostId, move.toHostId, newestMigration],
   )
+  await tx.query(
+    `delete from cartage.replica_fences where host_id = $3
+       and database_id in (select u.database_id from cartage.users u where ${isMember})`,
+    [...whose(move), move.fromHostId],
+  )
   for (const table of ['job_queues', 'jobs'])
     await tx.query(
       `update cartage.${table} set host_id = $3 where user_id in (select u.id from cartage.users u where ${isMember})`,

@@ -17,13 +17,13 @@ export type Fence = Readonly<{ hostId: number; database: string; position: strin
 export async function readFences(control: Queryable): Promise<readonly Fence[]> {
   const { rows } = await control.query<Fence>(
     `select d.host_id as "hostId", d.name as database, (f.position - '0/0'::pg_lsn)::text as position
-     from cartage.replica_fences f join cartage.databases d on d.id = f.database_id
+     from cartage.replica_fences f join cartage.databases d on d.id = f.database_id and d.host_id = f.host_id
      where f.raised_at > now() - interval '2 hours'`,
   )
   return rows
 }
 
-/** A fence never goes back. */
+/** A fence never goes back on its host. */
 export async function raiseFence(
   control: Queryable,
   hostId: number,
@@ -31,10 +31,11 @@ export async function raiseFence(
   position: bigint,
 ): Promise<void> {
   await control.query(
-    `insert into cartage.replica_fences as known (database_id, position)
-     select id, '0/0'::pg_lsn + $3::numeric from cartage.databases where host_id = $1 and name = $2
+    `insert into cartage.replica_fences as known (database_id, host_id, position)
+     select id, host_id, '0/0'::pg_lsn + $3::numeric from cartage.databases where host_id = $1 and name = $2
      on conflict (database_id) do update
-     set position = greatest(known.position, excluded.position), raised_at = now()`,
+     set host_id = excluded.host_id, raised_at = now(), position =
+       case when known.host_id = excluded.host_id then greatest(known.position, excluded.position) else excluded.position end`,
     [hostId, database, String(position)],
   )
 }

@@ -8,6 +8,7 @@ import type { AbortLike } from '../../postgres/pools/interruption.ts'
 import { changeTable, dropTable } from '../../tables/change-table.ts'
 import { geometryTypes } from '../../tables/geometry-types.ts'
 import { listTables, type TableInfo } from '../../tables/list-tables.ts'
+import { isShared } from '../../tables/share-table.ts'
 
 import { accountUrlOf, addressOf } from '../middleware/address.ts'
 import { identifyCaller, sqlCaller } from '../middleware/authenticate.ts'
@@ -52,8 +53,11 @@ export async function datasetsRoutes(app: FastifyInstance, services: Services): 
       const { table } = request.params
       const wanted = readTableChange(request.body)
       const name = wanted.name === undefined || wanted.name === table ? table : tableNameOf(wanted.name)
+      const { databases } = services
+      const isHidden = wanted.isPublic === false && (await isShared(databases, principal.account, table))
       await changeTable(services, principal, table, { ...wanted, name }, clientGone(reply))
-      if (wanted.isPublic === false) await tellReplicas(services.databases, principal.account, services.log)
+      // Every process loads its accounts anew: only if there is something to tell.
+      if (isHidden) await tellReplicas(services.databases, principal.account, services.log)
       return describeTable(services, principal, request, reply, name)
     },
   )

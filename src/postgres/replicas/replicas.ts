@@ -15,11 +15,15 @@ type State = {
   ahead: Sample[]
   /** It answered the last question, and follows its primary. */
   isFollowing: boolean
+  /** How many questions it has left unanswered, one after the other. */
+  misses: number
+  /** What to call if it is lost. */
+  runs: Set<() => void>
 }
 
 /**
- * The replicas that may answer now, as far as this process knows. In the background the primary is asked for its position in
- * the log, and then each replica for the one that it has replayed. Once it is past a position of the primary, its data is not
+ * The replicas that may answer now, as far as this process knows. In the background each primary is asked for its position in
+ * the log, and each replica for the one that it has replayed. Once it is past a position of the primary, its data is not
  * older than the moment of that question. So no clocks of two machines are compared, and a request asks nobody.
  */
 export class Replicas {
@@ -28,9 +32,12 @@ export class Replicas {
   readonly #maxLagMs: number
   readonly #log: Log
   readonly #states = new Map<number, State>()
+  /** What the hosts answered last. */
+  readonly #primaries = new Map<number, ServerPlace>()
+  /** Servers that have not answered yet. */
+  readonly #asked = new Set<number>()
   readonly #targets = remembered((_target: SessionTarget) => new Map<number, SessionTarget>())
   #timer: NodeJS.Timeout | undefined
-  #isAsking = false
   #turn = 0
 
   constructor(hosts: Hosts, ask: AskServer, maxLagMs: number, log: Log) {
@@ -38,7 +45,7 @@ export class Replicas {
     this.#ask = ask
     this.#maxLagMs = maxLagMs
     this.#log = log
-    hosts.onMoved((id) => this.#states.delete(id))
+    hosts.onMoved((id) => this.#forget(id))
   }
 
   /** Until then no replica is chosen. */
@@ -73,10 +80,29 @@ export class Replicas {
     return ageMs <= this.#maxLagMs ? ageMs : undefined
   }
 
-  /** It has just failed: it is left out until it answers the next question. */
-  missed(id: number): void {
-    const state = this.#states.get(id)
-    if (state) state.isFollowing = false
+  /**
+   * A request has failed there: it is asked at once. Only its own answers decide whether it is used, as callers can make their own
+   * requests fail.
+   */
+  recheck(id: number): void {
+    const replica = this.#hosts.replicas().find((each) => each.id === id)
+    if (replica && this.#timer) this.#askOnce(replica, () => this.#askReplica(replica))
+  }
+
+  /** What runs there could not be ended in time. */
+  couldNotEnd(id: number, error: unknown): void {
+    const replica = this.#hosts.has(id) ? this.#hosts.get(id).name : id
+    this.#log.warn({ err: error, replica }, 'statements on a replica could not be ended')
+    this.recheck(id)
+  }
+
+  /** Calls `lost` if the replica leaves several questions unanswered. Returns how to stop that. */
+  onLost(id: number, lost: () => void): () => void {
+    const { runs } = this.#stateOf(id)
+    // Of its own, should one function be given twice.
+    const entry = () => lost()
+    runs.add(entry)
+    return () => runs.delete(entry)
   }
 
   /** The same object for the same target, as with `sessionTargetOf`. */
@@ -88,51 +114,98 @@ export class Replicas {
   }
 
   #askAll(): void {
-    if (this.#isAsking) return
-    const hostIds = new Set(this.#hosts.replicas().map(({ replicaOf }) => replicaOf!))
-    if (hostIds.size === 0) return
-    this.#isAsking = true
-    void Promise.all([...hostIds].map((id) => this.#askHost(id))).finally(() => {
-      this.#isAsking = false
-    })
+    const replicas = this.#hosts.replicas()
+    for (const id of new Set(replicas.map(({ replicaOf }) => replicaOf!))) {
+      if (!this.#hosts.has(id)) continue
+      const host = this.#hosts.get(id)
+      this.#askOnce(host, () => this.#askPrimary(host))
+    }
+    for (const replica of replicas) this.#askOnce(replica, () => this.#askReplica(replica))
   }
 
-  async #askHost(hostId: number): Promise<void> {
+  /** Each server by itself: one that hangs holds up no other. */
+  #askOnce({ id }: Host, ask: () => Promise<void>): void {
+    if (this.#asked.has(id)) return
+    this.#asked.add(id)
+    void ask().finally(() => this.#asked.delete(id))
+  }
+
+  /** Without an answer, what the replicas have replayed of earlier ones still counts. */
+  async #askPrimary(host: Host): Promise<void> {
     const at = performance.now()
-    const primary = await this.#ask(hostId, 'primary').catch(() => undefined)
-    await Promise.all(this.#hosts.replicas(hostId).map((replica) => this.#askReplica(replica, primary, at)))
+    const place = await this.#ask(host.id, 'primary').catch(() => undefined)
+    if (!place || !this.#hosts.isCurrent(host)) return
+    const before = this.#primaries.get(host.id)
+    this.#primaries.set(host.id, place)
+    for (const { id } of this.#hosts.replicas(host.id)) {
+      const state = this.#stateOf(id)
+      if (before && !isSameHistory(before, place)) forgetAge(state)
+      if (state.ahead.length < mostAhead) state.ahead.push({ at, position: place.position })
+    }
   }
 
-  /** Without an answer of the primary, what it has replayed of earlier ones still counts. */
-  async #askReplica({ id, name }: Host, primary: ServerPlace | undefined, at: number): Promise<void> {
-    const state = this.#stateOf(id)
-    const wasFollowing = state.isFollowing
+  async #askReplica(replica: Host): Promise<void> {
+    const state = this.#stateOf(replica.id)
     try {
-      const replica = await this.#ask(id, 'standby')
-      if (primary && !isSameHistory(primary, replica)) throw new Error('it does not follow its host')
-      if (primary && state.ahead.length < mostAhead) state.ahead.push({ at, position: primary.position })
-      state.replayed = replica.position
-      const reached = state.ahead.findLastIndex(({ position }) => position <= replica.position)
+      const place = await this.#ask(replica.id, 'standby')
+      state.misses = 0
+      const primary = this.#primaries.get(replica.replicaOf!)
+      if (!primary || !isSameHistory(primary, place)) throw new Error('it does not follow its host')
+      // Another server, or an older copy of it.
+      if (place.position < state.replayed) state.freshAt = Number.NEGATIVE_INFINITY
+      state.replayed = place.position
+      const reached = state.ahead.findLastIndex(({ position }) => position <= place.position)
       state.freshAt = state.ahead.splice(0, reached + 1).at(-1)?.at ?? state.freshAt
       state.isFollowing = true
     } catch (error) {
-      state.isFollowing = false
-      if (wasFollowing) this.#log.warn({ err: error, replica: name }, 'a replica cannot answer for its host')
+      this.#leaveOut(replica, state, error)
     }
+  }
+
+  #leaveOut({ name }: Host, state: State, error: unknown): void {
+    if (state.isFollowing)
+      this.#log.warn({ err: error, replica: name }, 'a replica cannot answer for its host')
+    state.isFollowing = false
+    state.freshAt = Number.NEGATIVE_INFINITY
+    state.misses += 1
+    if (state.misses >= mostMisses) for (const lost of state.runs) lost()
+  }
+
+  #forget(id: number): void {
+    this.#primaries.delete(id)
+    this.#states.delete(id)
+    for (const replica of this.#hosts.replicas(id)) this.#states.delete(replica.id)
   }
 
   #stateOf(id: number): State {
     const known = this.#states.get(id)
     if (known) return known
-    const state = { freshAt: Number.NEGATIVE_INFINITY, replayed: 0n, ahead: [], isFollowing: false }
+    const state: State = {
+      freshAt: Number.NEGATIVE_INFINITY,
+      replayed: 0n,
+      ahead: [],
+      isFollowing: false,
+      misses: 0,
+      runs: new Set(),
+    }
     this.#states.set(id, state)
     return state
   }
+}
+
+/** The positions of another history mean nothing. */
+function forgetAge(state: State): void {
+  state.isFollowing = false
+  state.freshAt = Number.NEGATIVE_INFINITY
+  state.replayed = 0n
+  state.ahead = []
 }
 
 const isSameHistory = (primary: ServerPlace, replica: ServerPlace) =>
   primary.identifier === replica.identifier && primary.timeline === replica.timeline
 
 const everyMs = 500
+/** A busy server may be late once: what runs there goes on. */
+const mostMisses = 3
 /** Of a replica that is further behind than this many questions, the data counts as older than it is. */
 const mostAhead = 1_000
