@@ -140,7 +140,7 @@ export const serviceCommands = {
   'plan show': { summary: 'show the limits of a plan', arguments: nameArgument },
   'plan delete': { summary: 'delete a plan that no user has', arguments: nameArgument },
   'org create': {
-    summary: "create an organization and its owner; prints the owner's key",
+    summary: 'create an organization and its owner; prints its key',
     arguments: nameArgument,
     options: {
       owner: { type: 'string', value: 'USER', isRequired: true, help: 'the user to create as owner' },
@@ -149,7 +149,7 @@ export const serviceCommands = {
   },
   'org list': { summary: 'list the organizations' },
   'org move': {
-    summary: 'move an organization, with all its members, to another host',
+    summary: 'move an organization to another host',
     arguments: [
       { name: 'NAME', kind: 'text' },
       { name: 'HOST', kind: 'text' },
