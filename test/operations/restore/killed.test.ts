@@ -60,6 +60,8 @@ test('a restore that was killed serves nothing, and can be repeated', async (t) 
   assert.equal((await cartage({ CARTAGE_DATA_DIR: dataDir, ...passphrase }, 'backup', file)).code, 0)
   const env = await emptyServer(t)
   const admin = { connectionString: env.CARTAGE_DATABASE_URL }
+  // Of another installation.
+  await runSql(admin, 'create database cartage_restore')
   const { child, ended } = beginCartage({ ...env, ...passphrase }, ['restore', file])
   await eventually(async () => {
     const { rows } = await runSql(
@@ -82,6 +84,8 @@ test('a restore that was killed serves nothing, and can be repeated', async (t) 
   assert.match(served.err + served.out, /A restore into this PostgreSQL has not ended/)
   const again = await cartage({ ...env, ...passphrase }, 'restore', file)
   assert.equal(again.code, 0, again.err)
+  const others = await runSql(admin, `select from pg_database where datname = 'cartage_restore'`)
+  assert.equal(others.rowCount, 1)
   const process = await startCartage(t, ['serve', '--no-worker'], env)
   const aliceAgain = clientAt(t, process.url, 'alice', token)
   assert.deepEqual((await aliceAgain.sql('select count(*) from t')).rows, [{ count: 100 }])
