@@ -13,6 +13,7 @@ import { holdingLocks, lockUser } from '../account-lock.ts'
 import { checkAccountName } from '../account-names.ts'
 import { type CreatedUser, isMadeAfterAll, openUser } from '../create-user.ts'
 import { nextFreeId } from '../free-ids.ts'
+import { limitJobs } from '../limits/plan-store.ts'
 import { requireEqual } from '../moves/compare.ts'
 import { copyAccount, majorOf } from '../moves/copy-account.ts'
 import { dropMover } from '../moves/mover.ts'
@@ -112,6 +113,7 @@ async function finishUser(
       alsoDo: async (tx) => {
         await insertRestoredKeys(tx, installation.secrets, account, keys)
         await updateUserRow(tx, account.userId, { apiKeyQuota, limits })
+        await limitJobs(tx, { userId: account.userId })
       },
       details: { restored_from: saved.account.username, backup_of: backup.createdAt },
     })
