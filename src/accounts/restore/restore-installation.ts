@@ -18,6 +18,7 @@ import type { Session } from '../../postgres/session.ts'
 import { adminTarget } from '../../postgres/session-target.ts'
 import { restoreDraftName } from '../../postgres/tenant-names.ts'
 import { deriveSecrets } from '../../secrets.ts'
+import { unlessAborted } from '../../waiting/unless-aborted.ts'
 import { requireEqual } from '../moves/compare.ts'
 import { copyAccount, majorOf } from '../moves/copy-account.ts'
 import { dropMover } from '../moves/mover.ts'
@@ -25,7 +26,7 @@ import { rolesOf } from '../tenant-roles.ts'
 import { listAccounts } from '../user-store.ts'
 import { copyControl } from './copy-control.ts'
 import { anyOrganization, settleFlights } from './restore-store.ts'
-import { type Backup, backupHostId } from './saved-user.ts'
+import { type Backup, backupHostId, longestCopyMs } from './saved-user.ts'
 import { clearTarget, holdingTarget, prepareTarget } from './target.ts'
 
 export type Restoration = Readonly<{
@@ -137,13 +138,15 @@ async function fill(databases: Databases, { backup, config, log, signal }: Filli
   await prepareTemplate(installation, firstHostId)
   const accounts = (await listAccounts(databases.control)).filter(({ hostId }) => hostId === firstHostId)
   for (const account of accounts)
-    await copyUser(installation, account, programs, signal).catch((error: unknown) => {
+    await copyUser(installation, account, programs, limited(signal)).catch((error: unknown) => {
       signal.throwIfAborted()
       const reason = error instanceof Error ? error.message : String(error)
       throw errors.restoreRefused(`The user '${account.username}' cannot be restored: ${reason}`)
     })
   return accounts.length
 }
+
+const limited = (signal: AbortSignal) => AbortSignal.any([signal, AbortSignal.timeout(longestCopyMs)])
 
 /** As a move from the backup to the server: as the user itself, never as superuser. */
 async function copyUser(
@@ -164,6 +167,7 @@ async function copyUser(
     signal,
     noteProgress: async () => undefined,
   })
-  requireEqual(await before, await after())
+  const [there, here] = await unlessAborted(signal, Promise.all([before, after()]))
+  requireEqual(there, here)
   await dropMover(databases, firstHostId, account.masterRole)
 }

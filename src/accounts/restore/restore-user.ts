@@ -9,6 +9,7 @@ import { findDumpPrograms } from '../../postgres/dump/find-programs.ts'
 import { hostFromUrl } from '../../postgres/hosts.ts'
 import { keyRoleName } from '../../postgres/tenant-names.ts'
 import { onConnection } from '../../postgres/transaction.ts'
+import { unlessAborted } from '../../waiting/unless-aborted.ts'
 import { holdingLocks, lockUser } from '../account-lock.ts'
 import { checkAccountName } from '../account-names.ts'
 import { type CreatedUser, isMadeAfterAll, openUser } from '../create-user.ts'
@@ -22,7 +23,7 @@ import { repairAccounts } from '../repair-accounts.ts'
 import { closeDraftUser, findAnyUser, insertDraftUser, updateUserRow } from '../user-store.ts'
 import { type RoleNames, renameSaved } from './rename-saved.ts'
 import { insertRestoredKeys, nextKeyIds } from './restore-store.ts'
-import { type Backup, backupHostId, readSavedUser, type SavedUser } from './saved-user.ts'
+import { type Backup, backupHostId, longestCopyMs, readSavedUser, type SavedUser } from './saved-user.ts'
 
 /** Refuses what would fail later, before the backup is unpacked. */
 export async function checkNewName(installation: Installation, as: string): Promise<void> {
@@ -157,7 +158,7 @@ async function copySaved(
   const lost = new AbortController()
   const onLost = () => lost.abort(errors.restoreRefused('The connection to the control database was lost'))
   client.once('end', onLost).once('error', onLost)
-  const signal = AbortSignal.any([stopped, lost.signal, AbortSignal.timeout(longestMs)])
+  const signal = AbortSignal.any([stopped, lost.signal, AbortSignal.timeout(longestCopyMs)])
   try {
     const { before, after } = await copyAccount(installation, {
       household: { database: account.database, members: [{ ...account, hostId: backupHostId }] },
@@ -167,13 +168,10 @@ async function copySaved(
       signal,
       noteProgress: async () => undefined,
     })
-    requireEqual(await before, await after())
-    signal.throwIfAborted()
+    const [there, here] = await unlessAborted(signal, Promise.all([before, after()]))
+    requireEqual(there, here)
     await dropMover(databases, hostId, masterRole)
   } finally {
     client.off('end', onLost).off('error', onLost)
   }
 }
-
-/** Code of the tenant runs while its rows are copied, and may never end. */
-const longestMs = 12 * 3_600_000
