@@ -20,7 +20,7 @@ import { copyAccount, majorOf } from '../moves/copy-account.ts'
 import { dropMover } from '../moves/mover.ts'
 import { hostForNew } from '../new-account.ts'
 import { repairAccounts } from '../repair-accounts.ts'
-import { closeDraftUser, findAnyUser, insertDraftUser, updateUserRow } from '../user-store.ts'
+import { closeDraftUser, insertDraftUser, isNameTaken, updateUserRow } from '../user-store.ts'
 import { type RoleNames, renameSaved } from './rename-saved.ts'
 import { insertRestoredKeys, nextKeyIds } from './restore-store.ts'
 import { type Backup, backupHostId, longestCopyMs, readSavedUser, type SavedUser } from './saved-user.ts'
@@ -30,7 +30,7 @@ export async function checkNewName(installation: Installation, as: string): Prom
   checkAccountName('username', as)
   // A restore that was killed left the name.
   await repairAccounts(installation)
-  if (await findAnyUser(installation.databases.control, as)) throw errors.accountTaken(as)
+  if (await isNameTaken(installation.databases.control, as)) throw errors.accountTaken(as)
 }
 
 export type RestoredUser = CreatedUser & Readonly<{ keys: readonly string[] }>

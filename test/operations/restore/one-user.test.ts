@@ -85,6 +85,8 @@ test('what cannot be restored is refused in a sentence, and leaves no user', asy
   assert.match(await restore('--as', 'alice'), /^2 cartage: --user and --as belong together/)
   assert.match(await restore('--user', 'alice', '--as', 'boss'), /^1 cartage: .*'boss' is already taken/)
   assert.match(await restore('--user', 'alice', '--as', 'acme'), /^1 cartage: .*'acme' is already taken/)
+  // Before the backup is unpacked.
+  assert.doesNotMatch((await run('restore', file, '--user', 'alice', '--as', 'acme')).err, /unpacking/)
   assert.match(await restore('--user', 'alice', '--as', 'A B'), /^1 cartage: .*username/)
   assert.match(
     await restore('--user', 'nobody', '--as', 'new'),
