@@ -13,7 +13,6 @@ import { type Databases, openDatabases } from '../../postgres/databases.ts'
 import { findDumpPrograms } from '../../postgres/dump/find-programs.ts'
 import { firstHostId, hostFromUrl } from '../../postgres/hosts.ts'
 import { readMigrations } from '../../postgres/migrate.ts'
-import { quoteIdentifier } from '../../postgres/quote.ts'
 import type { Session } from '../../postgres/session.ts'
 import { adminTarget } from '../../postgres/session-target.ts'
 import { restoreDraftName } from '../../postgres/tenant-names.ts'
@@ -27,7 +26,7 @@ import { listAccounts } from '../user-store.ts'
 import { copyControl } from './copy-control.ts'
 import { anyOrganization, settleFlights } from './restore-store.ts'
 import { type Backup, backupHostId, longestCopyMs } from './saved-user.ts'
-import { clearTarget, holdingTarget, prepareTarget } from './target.ts'
+import { beginTarget, clearTarget, holdingTarget, nameTarget } from './target.ts'
 
 export type Restoration = Readonly<{
   config: Config
@@ -53,18 +52,14 @@ export async function restoreInstallation(
   const open = () => openDatabases({ ...config, namespace: draft }, config.databaseUrl, secrets, log)
   return usingDatabases(open, (target) =>
     holdingTarget(target, namespace, async (session) => {
-      await prepareTarget(session, saved)
+      const made = await beginTarget(target, saved)
       try {
         const count = await running(async (backup, signal) => {
           await prepareBackup(config, log, backup, secret)
           signal.throwIfAborted()
-          await session.query(`create database ${quoteIdentifier(draft)} template template0 encoding 'UTF8'`)
-          await session.query(`revoke all on database ${quoteIdentifier(draft)} from public`)
           return usingDatabases(open, (databases) => fill(databases, { log, backup, config, signal }))
         })
-        await session.query(
-          `alter database ${quoteIdentifier(draft)} rename to ${quoteIdentifier(namespace)}`,
-        )
+        await nameTarget(target, made)
         return count
       } catch (error) {
         await giveUp(session, namespace, log)

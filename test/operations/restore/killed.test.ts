@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { access } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { beginCartage, cartage } from '../../support/http/call.ts'
-import { runSql } from '../../support/runner/namespace.ts'
+import { runSql, withDatabase } from '../../support/runner/namespace.ts'
 import { embeddedSuperuser, newDataDir } from '../../support/service/data-dir.ts'
 import { accountsOf, startEmbedded } from '../../support/service/embedded-service.ts'
 import { clientAt, emptyServer } from '../../support/service/empty-server.ts'
@@ -82,7 +83,9 @@ test('a restore that was killed serves nothing, and can be repeated', async (t) 
   const served = await cartage(env, 'serve')
   assert.notEqual(served.code, 0)
   assert.match(served.err + served.out, /A restore into this PostgreSQL has not ended/)
+  const agent = keepWatching(withDatabase(env.CARTAGE_DATABASE_URL, 'cartage-restore'))
   const again = await cartage({ ...env, ...passphrase }, 'restore', file)
+  assert.ok((await agent.stop()) > 1, 'the agent was connected to the draft')
   assert.equal(again.code, 0, again.err)
   const others = await runSql(admin, `select from pg_database where datname = 'cartage_restore'`)
   assert.equal(others.rowCount, 1)
@@ -90,3 +93,26 @@ test('a restore that was killed serves nothing, and can be repeated', async (t) 
   const aliceAgain = clientAt(t, process.url, 'alice', token)
   assert.deepEqual((await aliceAgain.sql('select count(*) from t')).rows, [{ count: 100 }])
 })
+
+/** As a program that watches all databases of a server. Tells how often its session was ended. */
+function keepWatching(connectionString: string) {
+  let [isOver, ended] = [false, 0]
+  const loop = (async () => {
+    while (!isOver) {
+      const { code } = (await runSql({ connectionString }, 'select pg_sleep(120)').catch(
+        (error) => error,
+      )) as {
+        code?: string
+      }
+      if (code === '57P01') ended += 1
+      await sleep(100)
+    }
+  })()
+  return {
+    stop: async () => {
+      isOver = true
+      await loop
+      return ended
+    },
+  }
+}
