@@ -1,4 +1,3 @@
-import { join } from 'node:path'
 import { restoreInstallation } from '../../accounts/restore/restore-installation.ts'
 import { checkNewName, restoreUser } from '../../accounts/restore/restore-user.ts'
 import type { Backup } from '../../accounts/restore/saved-user.ts'
@@ -7,7 +6,7 @@ import { keepSecrets } from '../../hosts/secret/installation-secrets.ts'
 import { createLog } from '../../log/log.ts'
 import { chooseBinaries } from '../../postgres/cluster/embedded-cluster.ts'
 import { restoreCluster } from '../../postgres/cluster/restore.ts'
-import { withTemporaryCluster } from '../../postgres/cluster/temporary-cluster.ts'
+import { temporaryFolder, withTemporaryCluster } from '../../postgres/cluster/temporary-cluster.ts'
 import { type OpenBackup, openBackup } from '../backup/backup-file.ts'
 import { givenPassphrase, openKeys } from '../backup/sealed-keys.ts'
 import type { Command, CommandCall, CommandResult } from '../command.ts'
@@ -117,7 +116,7 @@ async function runningBackup<T>(
   { note, tar }: OpenBackup,
   work: (backup: Backup, signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  const folder = join(dataDir, 'restore')
+  const folder = temporaryFolder(dataDir)
   const binaries = await chooseBinaries(note.postgres)
   const log = createLog('error', process.stderr)
   const { namespace, postgres: major, created_at: createdAt } = note

@@ -42,6 +42,9 @@ test('a restore of one user that was interrupted or killed leaves no user, and c
   await assert.rejects(access(join(dataDir, 'restore')), { code: 'ENOENT' })
   await stoppedBy('SIGKILL', 'cartage_u3')
   assert.equal((await run('user', 'list')).out, 'alice\n')
+  await access(join(dataDir, 'restore'))
+  assert.match((await run('repair')).out, /^removed what a restore has left that was killed$/m)
+  await assert.rejects(access(join(dataDir, 'restore')), { code: 'ENOENT' })
   const again = await run(...args, '--json')
   assert.equal(again.code, 0, again.err)
   const { api_key: token } = JSON.parse(again.out) as { api_key: string }
