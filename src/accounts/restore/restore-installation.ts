@@ -24,7 +24,7 @@ import { dropMover } from '../moves/mover.ts'
 import { rolesOf } from '../tenant-roles.ts'
 import { listAccounts } from '../user-store.ts'
 import { copyControl } from './copy-control.ts'
-import { anyOrganization, settleFlights } from './restore-store.ts'
+import { anyOrganization, endMoves, settleFlights } from './restore-store.ts'
 import { type Backup, backupHostId, longestCopyMs } from './saved-user.ts'
 import { beginTarget, clearTarget, holdingTarget, nameTarget } from './target.ts'
 
@@ -107,6 +107,7 @@ async function prepareBackup(config: Config, log: Log, backup: Backup, secret: s
     if (secret !== config.secret)
       await rotateSecret(installation, deriveSecrets(config.secret), async () => undefined)
     await settleFlights(control)
+    await control.query(endMoves)
   })
 }
 

@@ -1,4 +1,5 @@
 import { restoreInstallation } from '../../accounts/restore/restore-installation.ts'
+import { endMoves } from '../../accounts/restore/restore-store.ts'
 import { checkNewName, restoreUser } from '../../accounts/restore/restore-user.ts'
 import type { Backup } from '../../accounts/restore/saved-user.ts'
 import { type Config, readConfig } from '../../config/config.ts'
@@ -64,7 +65,8 @@ async function restoreAll({ args, values }: CommandCall): Promise<CommandResult>
     const beforeUse = async () => {
       if (keys) await keepSecrets(config, keys)
     }
-    await restoreCluster(config.dataDir, { binaries, tar: opened.tar, log, beforeUse })
+    const settle = { database: opened.note.namespace, statement: endMoves }
+    await restoreCluster(config.dataDir, { binaries, tar: opened.tar, log, settle, beforeUse })
   } finally {
     opened.tar.destroy()
   }
