@@ -24,7 +24,7 @@ import { dropMover } from '../moves/mover.ts'
 import { rolesOf } from '../tenant-roles.ts'
 import { listAccounts } from '../user-store.ts'
 import { copyControl } from './copy-control.ts'
-import { anyOrganization, endMoves, settleFlights } from './restore-store.ts'
+import { anyOrganization, endMoves, furtherHosts, settleFlights } from './restore-store.ts'
 import { type Backup, backupHostId, longestCopyMs } from './saved-user.ts'
 import { beginTarget, clearTarget, holdingTarget, nameTarget } from './target.ts'
 
@@ -35,6 +35,8 @@ export type Restoration = Readonly<{
   running: (work: (backup: Backup, signal: AbortSignal) => Promise<number>) => Promise<number>
   /** The secret of the installation in the backup. */
   secret: string
+  /** The operator has said that no other installation uses the further hosts of the backup. */
+  withHosts: boolean
 }>
 
 /**
@@ -43,7 +45,7 @@ export type Restoration = Readonly<{
  * number of users.
  */
 export async function restoreInstallation(
-  { config, log, running, secret }: Restoration,
+  { config, log, running, secret, withHosts }: Restoration,
   saved: Pick<Backup, 'namespace' | 'major'>,
 ): Promise<number> {
   const { namespace } = saved
@@ -55,7 +57,7 @@ export async function restoreInstallation(
       const made = await beginTarget(target, saved)
       try {
         const count = await running(async (backup, signal) => {
-          await prepareBackup(config, log, backup, secret)
+          await prepareBackup({ config, log, secret, withHosts }, backup)
           signal.throwIfAborted()
           return usingDatabases(open, (databases) => fill(databases, { log, backup, config, signal }))
         })
@@ -88,13 +90,21 @@ async function giveUp(session: Session, namespace: string, log: Log): Promise<vo
  * In the cluster of the backup, which is thrown away later: brings it to this version, and under the secret of the
  * configuration. Other hosts of the installation are not asked for anything.
  */
-async function prepareBackup(config: Config, log: Log, backup: Backup, secret: string): Promise<void> {
+async function prepareBackup(
+  { config, log, secret, withHosts }: Omit<Restoration, 'running'>,
+  backup: Backup,
+): Promise<void> {
   const { namespace, url } = backup
   const secrets = deriveSecrets(secret)
   const open = () => openDatabases({ ...config, namespace }, url, secrets, log)
   await usingDatabases(open, async (databases) => {
     const { control } = databases
     await prepareControlDatabase(databases, namespace, await migrationsIn('control'))
+    const further = await furtherHosts(control)
+    if (further.length > 0 && !withHosts)
+      throw errors.restoreRefused(
+        `The backup has further hosts (${further.join(', ')}), where two installations would run the same jobs: stop the old one for good, then give --with-hosts`,
+      )
     const organization = await anyOrganization(control)
     if (organization !== undefined)
       throw errors.restoreRefused(

@@ -101,6 +101,14 @@ export const endMoves = `do $$ declare role_name text; begin
     error = 'restored from a backup', ended_at = now() where ended_at is null;
 end $$`.replaceAll('\n', ' ')
 
+/** The names of its hosts but the first. */
+export async function furtherHosts(control: Queryable): Promise<readonly string[]> {
+  const { rows } = await control.query<{ name: string }>(
+    'select name from cartage.hosts where id <> 1 order by id',
+  )
+  return rows.map(({ name }) => name)
+}
+
 /** The name of one of its organizations, if it has any. */
 export async function anyOrganization(control: Queryable): Promise<string | undefined> {
   const { rows } = await control.query<{ name: string }>('select name from cartage.organizations limit 1')

@@ -97,6 +97,7 @@ async function restoreIntoServer(
         config,
         log: createLog('error', process.stderr),
         running: (work) => runningBackup(config, opened, work),
+        withHosts: values['with-hosts'] === true,
         secret: openKeys(opened, await givenPassphrase(values))?.secret ?? config.secret,
       },
       { namespace, major },
