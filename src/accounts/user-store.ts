@@ -52,6 +52,12 @@ export async function reserveName(tx: ClientBase, name: string): Promise<void> {
   })
 }
 
+/** By a user or an organization, also one that is being made or removed. */
+export async function isNameTaken(control: Queryable, name: string): Promise<boolean> {
+  const { rowCount } = await control.query('select from cartage.account_names where name = $1', [name])
+  return rowCount !== 0
+}
+
 export type UserState = 'creating' | 'active' | 'deleting'
 
 export async function setUserState(tx: Queryable, userId: number, state: UserState): Promise<void> {

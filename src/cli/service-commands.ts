@@ -330,6 +330,7 @@ export const serviceCommands = {
       ...passphraseOption,
       user: { type: 'string', value: 'NAME', help: 'only this user, into the running installation' },
       as: { type: 'string', value: 'NEW', help: 'the name of the user that is made of it' },
+      'with-hosts': { type: 'boolean', help: 'no other installation uses its further hosts' },
     },
     details: [
       'Into an empty CARTAGE_DATA_DIR, or into the PostgreSQL of CARTAGE_DATABASE_URL, which must have no',

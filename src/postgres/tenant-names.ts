@@ -23,8 +23,11 @@ export const organizationDatabaseName = (namespace: string, organizationId: numb
 /** The template of new databases. */
 export const templateName = (namespace: string) => `${namespace}_template`
 
-/** The control database of an installation that is being restored from a backup. It gets its name as the last step. */
-export const restoreDraftName = (namespace: string) => `${namespace}_restore`
+/**
+ * The control database of an installation that is being restored from a backup. It gets its name as the last step. The
+ * hyphen is on purpose: no other installation can have this name, as none may be in a namespace.
+ */
+export const restoreDraftName = (namespace: string) => `${namespace}-restore`
 
 export const tenantRolePattern = (namespace: string) => `^${namespace}_u[0-9]+(_public|_k[0-9]+)?$`
 

@@ -3,6 +3,7 @@ import { createLog, type Log } from '../log/log.ts'
 import { terminalLog } from '../log/terminal-log.ts'
 import { requireCluster } from '../postgres/cluster/installations.ts'
 import { type SharedCluster, shareCluster } from '../postgres/cluster/shared-cluster.ts'
+import { removeAbandoned, temporaryFolder } from '../postgres/cluster/temporary-cluster.ts'
 import { giveUpRoot } from './give-up-root.ts'
 import type { ServiceParts } from './service.ts'
 
@@ -15,6 +16,10 @@ export async function serve(parts: Partial<ServiceParts>, signal: AbortSignal): 
   const log = openLog(config)
   let cluster: SharedCluster | undefined
   try {
+    // As root, whose files they may be.
+    await removeAbandoned(temporaryFolder(config.dataDir), log).catch((error: unknown) =>
+      log.warn({ err: error }, 'what a killed restore has left cannot be removed: see cartage repair'),
+    )
     if (!config.databaseUrl) cluster = await openCluster(config, parts, log, signal)
     const { runService, prepareForUser, settledSecrets } = await loadService()
     // As root: only root may read and change the secret files that root created.

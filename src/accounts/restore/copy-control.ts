@@ -1,10 +1,8 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import type { Databases } from '../../postgres/databases.ts'
 import type { DumpPrograms } from '../../postgres/dump/find-programs.ts'
 import { loginEnvironment } from '../../postgres/dump/programs-login.ts'
 import { pipePrograms } from '../../postgres/dump/run-program.ts'
+import { inWorkFolder } from '../../postgres/dump/work-folder.ts'
 import { firstHostId, type Host } from '../../postgres/hosts.ts'
 import { backupHostId } from './saved-user.ts'
 
@@ -15,10 +13,9 @@ export async function copyControl(
   { from, to }: Readonly<{ from: string; to: string }>,
   signal: AbortSignal,
 ): Promise<void> {
-  const folder = await mkdtemp(join(tmpdir(), 'cartage-restore-'))
-  const login = (host: Host, database: string) =>
-    loginEnvironment({ host, database, role: host.adminRole, password: host.adminPassword }, folder)
-  try {
+  await inWorkFolder(async (folder) => {
+    const login = (host: Host, database: string) =>
+      loginEnvironment({ host, database, role: host.adminRole, password: host.adminPassword }, folder)
     await pipePrograms(
       { path: dump, args: dumpArguments, env: await login(hosts.get(backupHostId), from), signal },
       {
@@ -29,9 +26,7 @@ export async function copyControl(
       },
       () => undefined,
     )
-  } finally {
-    await rm(folder, { recursive: true, force: true })
-  }
+  })
 }
 
 /** Unlogged tables hold what is true of one run of a server only. */

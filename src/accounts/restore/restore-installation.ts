@@ -13,20 +13,20 @@ import { type Databases, openDatabases } from '../../postgres/databases.ts'
 import { findDumpPrograms } from '../../postgres/dump/find-programs.ts'
 import { firstHostId, hostFromUrl } from '../../postgres/hosts.ts'
 import { readMigrations } from '../../postgres/migrate.ts'
-import { quoteIdentifier } from '../../postgres/quote.ts'
 import type { Session } from '../../postgres/session.ts'
 import { adminTarget } from '../../postgres/session-target.ts'
 import { restoreDraftName } from '../../postgres/tenant-names.ts'
 import { deriveSecrets } from '../../secrets.ts'
+import { unlessAborted } from '../../waiting/unless-aborted.ts'
 import { requireEqual } from '../moves/compare.ts'
 import { copyAccount, majorOf } from '../moves/copy-account.ts'
 import { dropMover } from '../moves/mover.ts'
 import { rolesOf } from '../tenant-roles.ts'
 import { listAccounts } from '../user-store.ts'
 import { copyControl } from './copy-control.ts'
-import { anyOrganization, settleFlights } from './restore-store.ts'
-import { type Backup, backupHostId } from './saved-user.ts'
-import { clearTarget, holdingTarget, prepareTarget } from './target.ts'
+import { anyOrganization, endMoves, furtherHosts, settleFlights } from './restore-store.ts'
+import { type Backup, backupHostId, longestCopyMs } from './saved-user.ts'
+import { beginTarget, clearTarget, holdingTarget, nameTarget } from './target.ts'
 
 export type Restoration = Readonly<{
   config: Config
@@ -35,6 +35,8 @@ export type Restoration = Readonly<{
   running: (work: (backup: Backup, signal: AbortSignal) => Promise<number>) => Promise<number>
   /** The secret of the installation in the backup. */
   secret: string
+  /** The operator has said that no other installation uses the further hosts of the backup. */
+  withHosts: boolean
 }>
 
 /**
@@ -43,7 +45,7 @@ export type Restoration = Readonly<{
  * number of users.
  */
 export async function restoreInstallation(
-  { config, log, running, secret }: Restoration,
+  { config, log, running, secret, withHosts }: Restoration,
   saved: Pick<Backup, 'namespace' | 'major'>,
 ): Promise<number> {
   const { namespace } = saved
@@ -52,18 +54,14 @@ export async function restoreInstallation(
   const open = () => openDatabases({ ...config, namespace: draft }, config.databaseUrl, secrets, log)
   return usingDatabases(open, (target) =>
     holdingTarget(target, namespace, async (session) => {
-      await prepareTarget(session, saved)
+      const made = await beginTarget(target, saved)
       try {
         const count = await running(async (backup, signal) => {
-          await prepareBackup(config, log, backup, secret)
+          await prepareBackup({ config, log, secret, withHosts }, backup)
           signal.throwIfAborted()
-          await session.query(`create database ${quoteIdentifier(draft)} template template0 encoding 'UTF8'`)
-          await session.query(`revoke all on database ${quoteIdentifier(draft)} from public`)
           return usingDatabases(open, (databases) => fill(databases, { log, backup, config, signal }))
         })
-        await session.query(
-          `alter database ${quoteIdentifier(draft)} rename to ${quoteIdentifier(namespace)}`,
-        )
+        await nameTarget(target, made)
         return count
       } catch (error) {
         await giveUp(session, namespace, log)
@@ -92,13 +90,21 @@ async function giveUp(session: Session, namespace: string, log: Log): Promise<vo
  * In the cluster of the backup, which is thrown away later: brings it to this version, and under the secret of the
  * configuration. Other hosts of the installation are not asked for anything.
  */
-async function prepareBackup(config: Config, log: Log, backup: Backup, secret: string): Promise<void> {
+async function prepareBackup(
+  { config, log, secret, withHosts }: Omit<Restoration, 'running'>,
+  backup: Backup,
+): Promise<void> {
   const { namespace, url } = backup
   const secrets = deriveSecrets(secret)
   const open = () => openDatabases({ ...config, namespace }, url, secrets, log)
   await usingDatabases(open, async (databases) => {
     const { control } = databases
     await prepareControlDatabase(databases, namespace, await migrationsIn('control'))
+    const further = await furtherHosts(control)
+    if (further.length > 0 && !withHosts)
+      throw errors.restoreRefused(
+        `The backup has further hosts (${further.join(', ')}), where two installations would run the same jobs: stop the old one for good, then give --with-hosts`,
+      )
     const organization = await anyOrganization(control)
     if (organization !== undefined)
       throw errors.restoreRefused(
@@ -111,6 +117,7 @@ async function prepareBackup(config: Config, log: Log, backup: Backup, secret: s
     if (secret !== config.secret)
       await rotateSecret(installation, deriveSecrets(config.secret), async () => undefined)
     await settleFlights(control)
+    await control.query(endMoves)
   })
 }
 
@@ -137,13 +144,15 @@ async function fill(databases: Databases, { backup, config, log, signal }: Filli
   await prepareTemplate(installation, firstHostId)
   const accounts = (await listAccounts(databases.control)).filter(({ hostId }) => hostId === firstHostId)
   for (const account of accounts)
-    await copyUser(installation, account, programs, signal).catch((error: unknown) => {
+    await copyUser(installation, account, programs, limited(signal)).catch((error: unknown) => {
       signal.throwIfAborted()
       const reason = error instanceof Error ? error.message : String(error)
       throw errors.restoreRefused(`The user '${account.username}' cannot be restored: ${reason}`)
     })
   return accounts.length
 }
+
+const limited = (signal: AbortSignal) => AbortSignal.any([signal, AbortSignal.timeout(longestCopyMs)])
 
 /** As a move from the backup to the server: as the user itself, never as superuser. */
 async function copyUser(
@@ -164,6 +173,7 @@ async function copyUser(
     signal,
     noteProgress: async () => undefined,
   })
-  requireEqual(await before, await after())
+  const [there, here] = await unlessAborted(signal, Promise.all([before, after()]))
+  requireEqual(there, here)
   await dropMover(databases, firstHostId, account.masterRole)
 }

@@ -79,6 +79,36 @@ export async function settleFlights(control: Queryable): Promise<void> {
   await control.query('update cartage.uploads set flight = null where flight is not null')
 }
 
+/**
+ * For the control database of a backup: ends the moves that had not ended. To go on with one, or to undo it, would drop a
+ * database on another host, where the account may be by now. Its data is on the host that the backup names. In one line,
+ * for a server in single-user mode. A backup of a version without moves has none.
+ */
+export const endMoves = `do $$ declare role_name text; begin
+  if not exists (select from pg_catalog.pg_attribute
+    where attrelid = pg_catalog.to_regclass('cartage.users') and attname = 'stays_suspended') then return; end if;
+  for role_name in select r.rolname from cartage.users u join pg_catalog.pg_roles r
+    on r.rolname = u.master_role or r.rolname ~ ('^' || u.master_role || '_(public|k[0-9]+)$') where u.is_moving
+  loop execute pg_catalog.format('alter role %I login', role_name); end loop;
+  update cartage.job_queues set is_held = false
+    where user_id in (select id from cartage.users where is_moving and not stays_suspended);
+  update cartage.users set is_moving = false, updated_at = now(),
+    suspended_at = case when stays_suspended then suspended_at end,
+    suspended_reason = case when stays_suspended then suspended_reason end,
+    resumed_at = case when stays_suspended then resumed_at else now() end where is_moving;
+  update cartage.organizations set is_moving = false where is_moving;
+  update cartage.moves set phase = case when phase = 'cleaning' then 'done' else 'failed' end,
+    error = 'restored from a backup', ended_at = now() where ended_at is null;
+end $$`.replaceAll('\n', ' ')
+
+/** The names of its hosts but the first. */
+export async function furtherHosts(control: Queryable): Promise<readonly string[]> {
+  const { rows } = await control.query<{ name: string }>(
+    'select name from cartage.hosts where id <> 1 order by id',
+  )
+  return rows.map(({ name }) => name)
+}
+
 /** The name of one of its organizations, if it has any. */
 export async function anyOrganization(control: Queryable): Promise<string | undefined> {
   const { rows } = await control.query<{ name: string }>('select name from cartage.organizations limit 1')

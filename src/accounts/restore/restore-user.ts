@@ -9,26 +9,28 @@ import { findDumpPrograms } from '../../postgres/dump/find-programs.ts'
 import { hostFromUrl } from '../../postgres/hosts.ts'
 import { keyRoleName } from '../../postgres/tenant-names.ts'
 import { onConnection } from '../../postgres/transaction.ts'
+import { unlessAborted } from '../../waiting/unless-aborted.ts'
 import { holdingLocks, lockUser } from '../account-lock.ts'
 import { checkAccountName } from '../account-names.ts'
 import { type CreatedUser, isMadeAfterAll, openUser } from '../create-user.ts'
 import { nextFreeId } from '../free-ids.ts'
+import { limitJobs } from '../limits/plan-store.ts'
 import { requireEqual } from '../moves/compare.ts'
 import { copyAccount, majorOf } from '../moves/copy-account.ts'
 import { dropMover } from '../moves/mover.ts'
 import { hostForNew } from '../new-account.ts'
 import { repairAccounts } from '../repair-accounts.ts'
-import { closeDraftUser, findAnyUser, insertDraftUser, updateUserRow } from '../user-store.ts'
+import { closeDraftUser, insertDraftUser, isNameTaken, updateUserRow } from '../user-store.ts'
 import { type RoleNames, renameSaved } from './rename-saved.ts'
 import { insertRestoredKeys, nextKeyIds } from './restore-store.ts'
-import { type Backup, backupHostId, readSavedUser, type SavedUser } from './saved-user.ts'
+import { type Backup, backupHostId, longestCopyMs, readSavedUser, type SavedUser } from './saved-user.ts'
 
 /** Refuses what would fail later, before the backup is unpacked. */
 export async function checkNewName(installation: Installation, as: string): Promise<void> {
   checkAccountName('username', as)
   // A restore that was killed left the name.
   await repairAccounts(installation)
-  if (await findAnyUser(installation.databases.control, as)) throw errors.accountTaken(as)
+  if (await isNameTaken(installation.databases.control, as)) throw errors.accountTaken(as)
 }
 
 export type RestoredUser = CreatedUser & Readonly<{ keys: readonly string[] }>
@@ -112,6 +114,7 @@ async function finishUser(
       alsoDo: async (tx) => {
         await insertRestoredKeys(tx, installation.secrets, account, keys)
         await updateUserRow(tx, account.userId, { apiKeyQuota, limits })
+        await limitJobs(tx, { userId: account.userId })
       },
       details: { restored_from: saved.account.username, backup_of: backup.createdAt },
     })
@@ -155,7 +158,7 @@ async function copySaved(
   const lost = new AbortController()
   const onLost = () => lost.abort(errors.restoreRefused('The connection to the control database was lost'))
   client.once('end', onLost).once('error', onLost)
-  const signal = AbortSignal.any([stopped, lost.signal, AbortSignal.timeout(longestMs)])
+  const signal = AbortSignal.any([stopped, lost.signal, AbortSignal.timeout(longestCopyMs)])
   try {
     const { before, after } = await copyAccount(installation, {
       household: { database: account.database, members: [{ ...account, hostId: backupHostId }] },
@@ -165,13 +168,10 @@ async function copySaved(
       signal,
       noteProgress: async () => undefined,
     })
-    requireEqual(await before, await after())
-    signal.throwIfAborted()
+    const [there, here] = await unlessAborted(signal, Promise.all([before, after()]))
+    requireEqual(there, here)
     await dropMover(databases, hostId, masterRole)
   } finally {
     client.off('end', onLost).off('error', onLost)
   }
 }
-
-/** Code of the tenant runs while its rows are copied, and may never end. */
-const longestMs = 12 * 3_600_000

@@ -15,6 +15,9 @@ export type Backup = Readonly<{ url: string; namespace: string; major: number; c
 
 export const backupHostId = 0
 
+/** For one user: its code runs while its rows are copied, and may never end. */
+export const longestCopyMs = 12 * 3_600_000
+
 /** A user as the backup has it. */
 export type SavedUser = Readonly<{
   account: Account

@@ -1,11 +1,13 @@
-import { errors } from '../../errors.ts'
-import { advisoryLocks } from '../../postgres/advisory-locks.ts'
+import { AppError, errors } from '../../errors.ts'
+import { advisoryLocks, holdName } from '../../postgres/advisory-locks.ts'
 import type { Databases } from '../../postgres/databases.ts'
+import { endBackendsUntilGone } from '../../postgres/end-backend.ts'
 import { firstHostId } from '../../postgres/hosts.ts'
 import { quoteIdentifier } from '../../postgres/quote.ts'
 import type { Session } from '../../postgres/session.ts'
 import { adminTarget } from '../../postgres/session-target.ts'
 import { restoreDraftName, templateName } from '../../postgres/tenant-names.ts'
+import { backoff, retry } from '../../waiting/retry.ts'
 import type { Backup } from './saved-user.ts'
 
 /**
@@ -28,8 +30,58 @@ export async function holdingTarget<T>(
   })
 }
 
+/** The control database that is being made. The oid tells it from one that another restore has made since. */
+export type Draft = Readonly<{ namespace: string; oid: number }>
+
+/**
+ * Makes the draft on a server that the backup can be restored into. As long as it is there, no service can make an
+ * installation: one that starts takes the same lock and looks for it.
+ */
+export function beginTarget(
+  { admin, hosts }: Databases,
+  saved: Pick<Backup, 'namespace' | 'major'>,
+): Promise<Draft> {
+  const { namespace } = saved
+  const draft = restoreDraftName(namespace)
+  return admin.use(adminTarget(hosts, firstHostId), async (session) => {
+    await holdName(session, namespace)
+    await prepareTarget(session, saved)
+    await session.query(`create database ${quoteIdentifier(draft)} template template0 encoding 'UTF8'`)
+    await session.query(`revoke all on database ${quoteIdentifier(draft)} from public`)
+    return { namespace, oid: (await oidOf(session, draft))! }
+  })
+}
+
+/**
+ * The last step: gives the draft its name. Each try is a session of its own, as one may have been lost since the restore
+ * began. Programs that watch a server may be connected to the draft: they are ended.
+ */
+export async function nameTarget({ admin, hosts }: Databases, { namespace, oid }: Draft): Promise<void> {
+  const draft = restoreDraftName(namespace)
+  const name = () =>
+    admin.use(adminTarget(hosts, firstHostId), async (session) => {
+      await holdName(session, namespace)
+      // A try before has done it, and its answer was lost.
+      if ((await oidOf(session, namespace)) === oid) return
+      if ((await oidOf(session, draft)) !== oid)
+        throw errors.restoreRefused(`The database ${draft} was removed`)
+      await endBackendsUntilGone(session, 'datname = $1', [draft])
+      await session.query(`alter database ${quoteIdentifier(draft)} rename to ${quoteIdentifier(namespace)}`)
+    })
+  const isTransient = (error: unknown) => !(error instanceof AppError && error.code === 'restore-refused')
+  await retry(name, { attempts: 10, isTransient, pauseMs: backoff(200, 5_000) })
+}
+
+async function oidOf(session: Session, database: string): Promise<number | undefined> {
+  const { rows } = await session.query<{ oid: number }>(
+    'select oid from pg_catalog.pg_database where datname = $1',
+    [database],
+  )
+  return rows[0]?.oid
+}
+
 /** Refuses a server that the backup cannot be restored into. Removes what a restore has left there that was cut off. */
-export async function prepareTarget(
+async function prepareTarget(
   session: Session,
   { namespace, major }: Pick<Backup, 'namespace' | 'major'>,
 ): Promise<void> {
@@ -63,8 +115,9 @@ type Target = Readonly<{ major: number; hasPostgis: boolean }>
 export async function clearTarget(session: Session, namespace: string): Promise<void> {
   const { databases, roles } = await namesOn(session, namespace)
   const draft = restoreDraftName(namespace)
-  // Somebody has made an installation meanwhile, which has such names too.
-  if (databases.includes(namespace) || !databases.includes(draft)) return
+  // An installation has such names too.
+  if (databases.includes(namespace) || !databases.includes(draft))
+    throw errors.restoreRefused(`This PostgreSQL has a database ${namespace}, or none ${draft}`)
   await session.query(`set statement_timeout = '30min'`)
   const drop = (name: string) => session.query(`drop database ${quoteIdentifier(name)} with (force)`)
   for (const name of databases) if (name !== draft) await drop(name)

@@ -2,16 +2,19 @@ import { repairAccounts } from '../../accounts/repair-accounts.ts'
 import { doctor } from '../../doctor/doctor.ts'
 import { repairKeys } from '../../keys/repair-keys.ts'
 import { repairTemporaryTables } from '../../keys/temporary-tables.ts'
+import { removeAbandoned, temporaryFolder } from '../../postgres/cluster/temporary-cluster.ts'
 import type { Command } from '../command.ts'
 import { asOperator } from './as-operator.ts'
 
 const repair: Command['run'] = async () => {
-  const repaired = await asOperator(async (installation) => ({
+  const repaired = await asOperator(async (installation, { dataDir }) => ({
+    restore: await removeAbandoned(temporaryFolder(dataDir), installation.log),
     accounts: await repairAccounts(installation),
     roles: await repairKeys(installation),
     settled: await repairTemporaryTables(installation),
   }))
   const lines = [
+    ...(repaired.restore ? ['removed what a restore has left that was killed'] : []),
     ...repaired.accounts.map((name) => `removed account ${name}`),
     ...repaired.roles.map((role) => `removed role ${role}`),
     ...repaired.settled.map((role) => `settled the right of ${role} to make temporary tables`),

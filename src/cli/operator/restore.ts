@@ -1,5 +1,5 @@
-import { join } from 'node:path'
 import { restoreInstallation } from '../../accounts/restore/restore-installation.ts'
+import { endMoves } from '../../accounts/restore/restore-store.ts'
 import { checkNewName, restoreUser } from '../../accounts/restore/restore-user.ts'
 import type { Backup } from '../../accounts/restore/saved-user.ts'
 import { type Config, readConfig } from '../../config/config.ts'
@@ -7,7 +7,7 @@ import { keepSecrets } from '../../hosts/secret/installation-secrets.ts'
 import { createLog } from '../../log/log.ts'
 import { chooseBinaries } from '../../postgres/cluster/embedded-cluster.ts'
 import { restoreCluster } from '../../postgres/cluster/restore.ts'
-import { withTemporaryCluster } from '../../postgres/cluster/temporary-cluster.ts'
+import { temporaryFolder, withTemporaryCluster } from '../../postgres/cluster/temporary-cluster.ts'
 import { type OpenBackup, openBackup } from '../backup/backup-file.ts'
 import { givenPassphrase, openKeys } from '../backup/sealed-keys.ts'
 import type { Command, CommandCall, CommandResult } from '../command.ts'
@@ -65,7 +65,8 @@ async function restoreAll({ args, values }: CommandCall): Promise<CommandResult>
     const beforeUse = async () => {
       if (keys) await keepSecrets(config, keys)
     }
-    await restoreCluster(config.dataDir, { binaries, tar: opened.tar, log, beforeUse })
+    const settle = { database: opened.note.namespace, statement: endMoves }
+    await restoreCluster(config.dataDir, { binaries, tar: opened.tar, log, settle, beforeUse })
   } finally {
     opened.tar.destroy()
   }
@@ -96,6 +97,7 @@ async function restoreIntoServer(
         config,
         log: createLog('error', process.stderr),
         running: (work) => runningBackup(config, opened, work),
+        withHosts: values['with-hosts'] === true,
         secret: openKeys(opened, await givenPassphrase(values))?.secret ?? config.secret,
       },
       { namespace, major },
@@ -117,7 +119,7 @@ async function runningBackup<T>(
   { note, tar }: OpenBackup,
   work: (backup: Backup, signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  const folder = join(dataDir, 'restore')
+  const folder = temporaryFolder(dataDir)
   const binaries = await chooseBinaries(note.postgres)
   const log = createLog('error', process.stderr)
   const { namespace, postgres: major, created_at: createdAt } = note

@@ -21,6 +21,8 @@ export type ClusterBackup = Readonly<{
   binaries: PostgresBinaries
   tar: Readable
   log: Pick<Log, 'info' | 'warn'>
+  /** Run in one of its databases before any client can connect. The statement is one line. */
+  settle?: Readonly<{ database: string; statement: string }>
   beforeUse?: () => Promise<void>
   /** Only read and removed: no setting of the operator holds there, such as one that archives its WAL. */
   isTemporary?: boolean
@@ -32,7 +34,7 @@ export type ClusterBackup = Readonly<{
  */
 export async function restoreCluster(
   dataDir: string,
-  { binaries, tar, log, beforeUse, isTemporary = false }: ClusterBackup,
+  { binaries, tar, log, settle, beforeUse, isTemporary = false }: ClusterBackup,
 ): Promise<void> {
   const home = await openHome(dataDir, log)
   const lock = await becomeKeeper(home)
@@ -46,6 +48,7 @@ export async function restoreCluster(
       await unpack(home, binaries, tar, draft)
       await takeConfiguration(home, draft, isTemporary)
       await setPassword(home, binaries, draft)
+      if (settle) await runAlone(home, binaries, draft, settle.database, [`${settle.statement};\n`])
       await beforeUse?.()
       await renameOwned(draft, basename(home.dataPath))
     } finally {
@@ -97,8 +100,16 @@ async function setPassword(home: ClusterHome, binaries: PostgresBinaries, draft:
     `create role ${superuser};\n`,
     `alter role ${superuser} superuser login valid until 'infinity' password '${password}';\n`,
   ]
-  await run(home, join(binaries.directory, 'postgres'), ['--single', '-D', draft, 'postgres'], statements)
+  await runAlone(home, binaries, draft, 'postgres', statements)
 }
+
+const runAlone = (
+  home: ClusterHome,
+  { directory }: PostgresBinaries,
+  draft: string,
+  database: string,
+  statements: readonly string[],
+) => run(home, join(directory, 'postgres'), ['--single', '-D', draft, database], statements)
 
 async function run(
   home: ClusterHome,

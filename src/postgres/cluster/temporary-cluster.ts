@@ -1,5 +1,6 @@
-import { rm } from 'node:fs/promises'
+import { lstat, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Log } from '../../log/log.ts'
 import { ClusterError } from './cluster-error.ts'
 import { startEmbeddedCluster } from './embedded-cluster.ts'
 import { type ClusterHome, openHome } from './home.ts'
@@ -10,7 +11,7 @@ import { type ClusterBackup, restoreCluster } from './restore.ts'
 
 /**
  * Unpacks a base backup into a folder and runs it on a private socket while `work` reads it. Nothing of it is left, except
- * by a process that was killed: the next one in the same folder removes that first.
+ * by a process that was killed: see `removeAbandoned`.
  */
 export async function withTemporaryCluster<T>(
   folder: string,
@@ -19,7 +20,7 @@ export async function withTemporaryCluster<T>(
 ): Promise<T> {
   const { log } = backup
   const home = await openHome(folder, log)
-  const lock = await takeLock(home, join(home.directory, 'restore.lock'), 'exclusive', 0)
+  const lock = await takeLock(home, lockOf(home), 'exclusive', 0)
   if (!lock) throw new ClusterError(`another restore works in ${folder}: wait until it has ended`)
   try {
     await endServer(home)
@@ -32,12 +33,39 @@ export async function withTemporaryCluster<T>(
       await cluster.stop()
     }
   } finally {
-    await endServer(home)
-    await removeTree(home.directory)
-    await rm(home.socketDirectory, { recursive: true, force: true })
-    await rm(folder, { recursive: true, force: true })
+    await removeAll(home, folder)
     await lock.release()
   }
+}
+
+/** Where backups of this data directory run. */
+export const temporaryFolder = (dataDir: string) => join(dataDir, 'restore')
+
+/** Ends and removes what a killed process has left in the folder. True if there was any. One at work is left alone. */
+export async function removeAbandoned(folder: string, log: Pick<Log, 'info'>): Promise<boolean> {
+  const isThere = await lstat(join(folder, 'postgres')).then(
+    () => true,
+    () => false,
+  )
+  if (!isThere) return false
+  const home = await openHome(folder, log)
+  const lock = await takeLock(home, lockOf(home), 'exclusive', 0)
+  if (!lock) return false
+  try {
+    await removeAll(home, folder)
+  } finally {
+    await lock.release()
+  }
+  return true
+}
+
+const lockOf = (home: ClusterHome) => join(home.directory, 'restore.lock')
+
+async function removeAll(home: ClusterHome, folder: string): Promise<void> {
+  await endServer(home)
+  await removeTree(home.directory)
+  await rm(home.socketDirectory, { recursive: true, force: true })
+  await rm(folder, { recursive: true, force: true })
 }
 
 async function endServer(home: ClusterHome): Promise<void> {

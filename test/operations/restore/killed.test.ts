@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { access } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { beginCartage, cartage } from '../../support/http/call.ts'
-import { runSql } from '../../support/runner/namespace.ts'
+import { runSql, withDatabase } from '../../support/runner/namespace.ts'
 import { embeddedSuperuser, newDataDir } from '../../support/service/data-dir.ts'
 import { accountsOf, startEmbedded } from '../../support/service/embedded-service.ts'
 import { clientAt, emptyServer } from '../../support/service/empty-server.ts'
@@ -41,6 +42,9 @@ test('a restore of one user that was interrupted or killed leaves no user, and c
   await assert.rejects(access(join(dataDir, 'restore')), { code: 'ENOENT' })
   await stoppedBy('SIGKILL', 'cartage_u3')
   assert.equal((await run('user', 'list')).out, 'alice\n')
+  await access(join(dataDir, 'restore'))
+  assert.match((await run('repair')).out, /^removed what a restore has left that was killed$/m)
+  await assert.rejects(access(join(dataDir, 'restore')), { code: 'ENOENT' })
   const again = await run(...args, '--json')
   assert.equal(again.code, 0, again.err)
   const { api_key: token } = JSON.parse(again.out) as { api_key: string }
@@ -60,6 +64,8 @@ test('a restore that was killed serves nothing, and can be repeated', async (t) 
   assert.equal((await cartage({ CARTAGE_DATA_DIR: dataDir, ...passphrase }, 'backup', file)).code, 0)
   const env = await emptyServer(t)
   const admin = { connectionString: env.CARTAGE_DATABASE_URL }
+  // Of another installation.
+  await runSql(admin, 'create database cartage_restore')
   const { child, ended } = beginCartage({ ...env, ...passphrase }, ['restore', file])
   await eventually(async () => {
     const { rows } = await runSql(
@@ -80,9 +86,36 @@ test('a restore that was killed serves nothing, and can be repeated', async (t) 
   const served = await cartage(env, 'serve')
   assert.notEqual(served.code, 0)
   assert.match(served.err + served.out, /A restore into this PostgreSQL has not ended/)
+  const agent = keepWatching(withDatabase(env.CARTAGE_DATABASE_URL, 'cartage-restore'))
   const again = await cartage({ ...env, ...passphrase }, 'restore', file)
+  assert.ok((await agent.stop()) > 1, 'the agent was connected to the draft')
   assert.equal(again.code, 0, again.err)
+  const others = await runSql(admin, `select from pg_database where datname = 'cartage_restore'`)
+  assert.equal(others.rowCount, 1)
   const process = await startCartage(t, ['serve', '--no-worker'], env)
   const aliceAgain = clientAt(t, process.url, 'alice', token)
   assert.deepEqual((await aliceAgain.sql('select count(*) from t')).rows, [{ count: 100 }])
 })
+
+/** As a program that watches all databases of a server. Tells how often its session was ended. */
+function keepWatching(connectionString: string) {
+  let [isOver, ended] = [false, 0]
+  const loop = (async () => {
+    while (!isOver) {
+      const { code } = (await runSql({ connectionString }, 'select pg_sleep(120)').catch(
+        (error) => error,
+      )) as {
+        code?: string
+      }
+      if (code === '57P01') ended += 1
+      await sleep(100)
+    }
+  })()
+  return {
+    stop: async () => {
+      isOver = true
+      await loop
+      return ended
+    },
+  }
+}

@@ -10,6 +10,7 @@ import { fillAccount, keySchema, lookOver } from '../../support/service/rich-acc
 test('one user of a backup becomes a new user, with its data, grants and keys, while the service goes on', async (t) => {
   const { dataDir, operator, clientOf, newUser, run } = await startEmbedded(t)
   const { api_key: token } = await operator.users.create({ username: 'alice', quota_in_bytes: 2 * 10 ** 7 })
+  await operator.users.change('alice', { limits: { jobs_at_once: 1 } })
   const alice = clientOf('alice', token)
   const { keyToken } = await fillAccount(alice)
   await clientOf('alice', keyToken).sql(keySchema)
@@ -49,6 +50,12 @@ test('one user of a backup becomes a new user, with its data, grants and keys, w
   await assert.rejects(clientOf('alice2', token).sql('select 1'), /Unauthorized|permission|denied|not/i)
   await assert.rejects(access(join(dataDir, 'restore')), { code: 'ENOENT' })
   const superuser = await embeddedSuperuser(t, dataDir, 'postgres')
+  const control = await embeddedSuperuser(t, dataDir, 'cartage')
+  const { rows: queues } = await control.query(
+    `select most_running from cartage.job_queues q join cartage.users u on u.id = q.user_id
+     where u.username = 'alice2' and not q.is_import`,
+  )
+  assert.deepEqual(queues, [{ most_running: 1 }])
   const { rows: movers } = await superuser.query(`select from pg_roles where rolname ~ '_mover$'`)
   assert.deepEqual(movers, [])
   const [record] = await operator.audit({ account: 'alice2', action: 'user.created' })
@@ -78,6 +85,8 @@ test('what cannot be restored is refused in a sentence, and leaves no user', asy
   assert.match(await restore('--as', 'alice'), /^2 cartage: --user and --as belong together/)
   assert.match(await restore('--user', 'alice', '--as', 'boss'), /^1 cartage: .*'boss' is already taken/)
   assert.match(await restore('--user', 'alice', '--as', 'acme'), /^1 cartage: .*'acme' is already taken/)
+  // Before the backup is unpacked.
+  assert.doesNotMatch((await run('restore', file, '--user', 'alice', '--as', 'acme')).err, /unpacking/)
   assert.match(await restore('--user', 'alice', '--as', 'A B'), /^1 cartage: .*username/)
   assert.match(
     await restore('--user', 'nobody', '--as', 'new'),

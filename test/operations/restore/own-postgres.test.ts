@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { tarEntry } from '../../../src/cli/backup/tar-entry.ts'
 import { cartage } from '../../support/http/call.ts'
+import { startHost } from '../../support/postgres/two-hosts.ts'
 import { runSql } from '../../support/runner/namespace.ts'
 import { newDataDir } from '../../support/service/data-dir.ts'
 import { startEmbedded } from '../../support/service/embedded-service.ts'
@@ -72,6 +73,14 @@ test('a server that cannot take the backup is refused in a sentence, and stays a
   const folder = await newDataDir(t)
   const file = join(folder, 'backup.tar')
   assert.equal((await cartage({ CARTAGE_DATA_DIR: dataDir, ...passphrase }, 'backup', file)).code, 0)
+  const { url: further } = await startHost(t)
+  const added = await cartage(
+    { CARTAGE_DATA_DIR: dataDir, CARTAGE_HOST_URL: further },
+    'host',
+    'add',
+    'second',
+  )
+  assert.equal(added.code, 0, added.err)
   await operator.organizations.create({ name: 'acme', owner: { username: 'boss' } })
   const withMembers = join(folder, 'members.tar')
   await cartage({ CARTAGE_DATA_DIR: dataDir, ...passphrase }, 'backup', withMembers)
@@ -85,8 +94,8 @@ test('a server that cannot take the backup is refused in a sentence, and stays a
       )
     ).rows
   const untouched = await names()
-  const restore = async (change: Record<string, string> = {}, from = file) => {
-    const { code, err } = await cartage({ ...env, ...passphrase, ...change }, 'restore', from)
+  const restore = async (change: Record<string, string> = {}, from = file, ...more: readonly string[]) => {
+    const { code, err } = await cartage({ ...env, ...passphrase, ...change }, 'restore', from, ...more)
     return `${code} ${err.split('\n').filter((line) => !/^cartage: (unpacking|copying)/.test(line))}`
   }
   assert.match(await restore({ CARTAGE_NAMESPACE: 'other' }), /^2 cartage: .*set CARTAGE_NAMESPACE=cartage/)
@@ -94,7 +103,11 @@ test('a server that cannot take the backup is refused in a sentence, and stays a
     await restore({ CARTAGE_BACKUP_PASSPHRASE: 'not that passphrase' }),
     /^2 .*does not open the secret/,
   )
-  assert.match(await restore({}, withMembers), /^1 cartage: The backup has the organization 'acme'/)
+  assert.match(await restore({}, withMembers), /^1 cartage: The backup has further hosts \(second\)/)
+  assert.match(
+    await restore({}, withMembers, '--with-hosts'),
+    /^1 cartage: The backup has the organization 'acme'/,
+  )
   const torn = join(folder, 'torn.tar')
   await writeFile(torn, await readFile(file))
   await truncate(torn, 20 * 1024 ** 2)
