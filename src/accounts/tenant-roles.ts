@@ -211,7 +211,9 @@ export async function dropRoles(
 
 /** Blocks new logins of the user, and ends the sessions. */
 export async function shutOut(databases: Databases, hostId: number, masterRole: string): Promise<void> {
-  await databases.admin.use(adminTarget(databases.hosts, hostId), (session) => lockOut(session, masterRole))
+  await databases.admin.use(adminTarget(databases.hosts, hostId), (session) =>
+    lockOut(databases, session, { hostId, masterRole }),
+  )
 }
 
 /** From now on no role of the user can log in, and none of its sessions is left. */
