@@ -193,7 +193,7 @@ export const serviceCommands = {
       'the machine can see arguments.',
     ],
   },
-  'host list': { summary: 'list the hosts, their addresses and their number of databases' },
+  'host list': { summary: 'list the hosts, with addresses and databases' },
   'host set': {
     summary: 'choose whether a host takes new users',
     arguments: nameArgument,
@@ -246,7 +246,7 @@ export const serviceCommands = {
     },
   },
   repair: {
-    summary: 'remove what a killed process left half-made or half-removed',
+    summary: 'remove what a killed process left half-made',
     details: ['Every start of the service does the same.'],
   },
   doctor: {
