@@ -12,10 +12,14 @@ const known = {
   // Made with the account.
   commit_turns: 'turn username',
   grants: 'id made_by permissions relation role_name schema_name table_name',
+  // Of transactions that are running.
+  made_tables: 'relation transaction',
   // Written when the new database is made.
   migrations: 'applied_at checksum name',
   roles: 'key_type role_name services username version',
   table_changes: 'relation transaction updated_at',
+  // Collected before the switch.
+  table_notes: 'account action at details id role_name subject transaction username',
   // Of transactions that are running.
   tasks: 'task transaction',
 }
