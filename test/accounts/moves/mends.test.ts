@@ -32,32 +32,3 @@ test('a move waits for replicas, and a start removes the folder of a killed move
   await expect(cluster.url, '')
   assert.deepEqual((await alice.sql('select 1 as n')).rows, [{ n: 1 }])
 })
-
-test('a tenant that grants something to the role of a move again and again does not hold it up', async (t) => {
-  const { service, installation } = await startWithTwoHosts(t)
-  const operator = admin(service)
-  t.after(() => operator.close())
-  await operator.hosts.change('second', { accepts_users: false })
-  const [, bob] = [await newUser(service, 'alice'), await newUser(service, 'bob')]
-  await operator.hosts.change('second', { accepts_users: true })
-  const mover = `${installation.config.namespace}_u1_mover`
-  await bob.sql(`
-    create table bait (n int);
-    create procedure grants() language plpgsql as $$
-    begin
-      loop
-        begin
-          execute 'grant select on bait to "${mover}"';
-        exception when others then null;
-        end;
-        commit;
-      end loop;
-    end $$`)
-  await bob.jobs.create('call grants()')
-  await eventually(async () => assert.ok((await operator.activity()).running.length > 0))
-  const move = await untilEnded(operator, (await operator.users.move('alice', 'second')).id, 90_000)
-  assert.deepEqual([move.phase, move.error], ['done', null])
-  const left = await leftOn(installation.keys.adminUrl, installation.config.namespace)
-  assert.ok(!left.includes(mover), String(left))
-  await operator.users.stopActivity('bob')
-})

@@ -66,6 +66,13 @@ test('a whole backup is restored into a PostgreSQL of one’s own, under its own
   assert.equal(await process.stop(), 0)
 })
 
+async function tornCopy(file: string): Promise<string> {
+  const torn = `${file}.torn`
+  await writeFile(torn, await readFile(file))
+  await truncate(torn, 20 * 1024 ** 2)
+  return torn
+}
+
 test('a server that cannot take the backup is refused in a sentence, and stays as it was', async (t) => {
   const { dataDir, operator, newUser } = await startEmbedded(t)
   const alice = await newUser('alice')
@@ -108,10 +115,7 @@ test('a server that cannot take the backup is refused in a sentence, and stays a
     await restore({}, withMembers, '--with-hosts'),
     /^1 cartage: The backup has the organization 'acme'/,
   )
-  const torn = join(folder, 'torn.tar')
-  await writeFile(torn, await readFile(file))
-  await truncate(torn, 20 * 1024 ** 2)
-  assert.match(await restore({}, torn), /^1 cartage: the backup is damaged/)
+  assert.match(await restore({}, await tornCopy(file)), /^1 cartage: the backup is damaged/)
   const newer = join(folder, 'newer.tar')
   const note = { format: 1, postgres: 99, namespace: 'cartage', has_secret: false }
   await writeFile(newer, tarEntry('cartage.json', Buffer.from(JSON.stringify(note))))
