@@ -129,7 +129,7 @@ async function passAlone(
   const names = files.map((file) => relative(import.meta.dirname, file))
   // What is in none of the files is a process of several that has ended, or has not come to an end.
   const isWhole = names.some((name) => name.startsWith('..'))
-  if (signal.aborted || names.length > 10 || isWhole) return false
+  if (signal.aborted || names.length > 20 || isWhole) return false
   console.log(`\nfailed beside others, so run again alone: ${names.join(', ')}\n`)
   const hasPassed = (await runFiles(files.map(compiled), 1, signal)).size === 0
   if (hasPassed)

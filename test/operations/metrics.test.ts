@@ -6,7 +6,7 @@ import { createMetrics } from '../../src/metrics/metrics.ts'
 import { basic, eventually, setup } from '../support/service/setup.ts'
 
 test('requests are counted by the pattern of their route, their status and the type of their key', async (t) => {
-  const { url, user } = await setup(t, { isIsolated: true })
+  const { url, user } = await setup(t, { isFresh: true })
   await fetch(`${user.base}/api/v2/sql?q=select+1`, { headers: basic(user.username, user.masterToken) })
   await fetch(`${user.base}/no/such/thing?api_key=${user.masterToken}`)
   await fetch(`${url}/${'x'.repeat(500)}`)
@@ -75,7 +75,7 @@ test('the metrics show what tenants can use up of a host', async (t) => {
 })
 
 test('jobs and copies are counted with their outcome', async (t) => {
-  const { url, user } = await setup(t, { worker: true })
+  const { url, user } = await setup(t, { worker: true, isFresh: true })
   const client = createClient({ baseUrl: url, username: user.username, token: user.masterToken })
   await client.sql('create table t (n int)')
   const { job_id } = await client.jobs.create('select 1/0')

@@ -34,6 +34,8 @@ export type SetupOptions = Readonly<{
   worker?: boolean
   /** A control database of its own. */
   isIsolated?: boolean
+  /** A service that no other test has used: for figures that are counted from its start. */
+  isFresh?: boolean
 }>
 
 export type TestUser = Readonly<{
@@ -195,7 +197,7 @@ after(() => runAll(cleanups.reverse()))
 
 function sharedService(options: SetupOptions) {
   const key = JSON.stringify(options)
-  const known = running.get(key) ?? launch(options)
+  const known = (options.isFresh ? undefined : running.get(key)) ?? launch(options)
   running.set(key, known)
   return known
 }
