@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { provideHeadlessChromium } from './chromium.mjs'
+import { provideFirefox } from './firefox.mjs'
 import { prepare } from './prepare.mjs'
 import { provideProxies } from './proxies.mjs'
 import { Failure, root, run, runScript, say } from './run.mjs'
@@ -19,6 +20,7 @@ await runScript(async () => {
     await provideShells()
     await provideProxies()
     await provideHeadlessChromium()
+    await provideFirefox()
   })
   if (isWhole) {
     await timed('types, lint and format', () => all([...projects.map(checkTypes), checkStyle()]))

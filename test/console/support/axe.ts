@@ -22,10 +22,9 @@ export async function assertAccessibleEverywhere(page: Page): Promise<void> {
 }
 
 /** Runs axe on what is on the screen. */
-export const assertAccessible = (page: Page) =>
-  assertNoFindings(page, {
-    runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'],
-  })
+export const assertAccessible = (page: Page) => assertNoFindings(page, allRules)
+
+const allRules = { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] }
 
 function showTheme(page: Page, theme: 'light' | 'dark'): Promise<void> {
   return page.evaluate((name) => {
@@ -35,24 +34,33 @@ function showTheme(page: Page, theme: 'light' | 'dark'): Promise<void> {
 }
 
 /** Injected by the debugger, so that the policy of the page stays on. */
-async function assertNoFindings(page: Page, options: { runOnly: readonly string[] }): Promise<void> {
+async function assertNoFindings(page: Page, options: typeof allRules): Promise<void> {
   const debug = await page.context().newCDPSession(page)
+  const evaluate = async (expression: string) =>
+    (await debug.send('Runtime.evaluate', { expression, awaitPromise: true, returnByValue: true })).result
+      .value as unknown
   try {
-    const { result: known } = await debug.send('Runtime.evaluate', { expression: 'typeof axe' })
-    if (known.value === 'undefined') await debug.send('Runtime.evaluate', { expression: await readAxe() })
-    const quick = { ...options, resultTypes: ['violations'], preload: false, elementRef: false }
-    const { result } = await debug.send('Runtime.evaluate', {
-      expression: `axe.run(${JSON.stringify(quick)}).then(({ violations }) => JSON.stringify(violations))`,
-      awaitPromise: true,
-    })
-    const findings = JSON.parse(String(result.value)) as Finding[]
-    assert.deepEqual(
-      findings.map(({ id, help, nodes }) => ({ id, help, nodes: nodes.map(({ html }) => html).slice(0, 3) })),
-      [],
-    )
+    assert.deepEqual(await axeFindings(evaluate, options), [])
   } finally {
     await debug.detach()
   }
+}
+
+/** What axe finds on a page in which `evaluate` answers the value of an expression. */
+export async function axeFindings(
+  evaluate: (expression: string) => Promise<unknown>,
+  options = allRules,
+): Promise<readonly unknown[]> {
+  if ((await evaluate('typeof axe')) === 'undefined') await evaluate(`(() => {${await readAxe()}})()`)
+  const quick = { ...options, resultTypes: ['violations'], preload: false, elementRef: false }
+  const findings = (await evaluate(
+    `axe.run(${JSON.stringify(quick)}).then(({ violations }) => JSON.parse(JSON.stringify(violations)))`,
+  )) as Finding[]
+  return findings.map(({ id, help, nodes }) => ({
+    id,
+    help,
+    nodes: nodes.map(({ html }) => html).slice(0, 3),
+  }))
 }
 
 const readAxe = () => readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
