@@ -14,7 +14,7 @@ export type Column = Readonly<{ name: string; kind: ColumnKind; srid: number; ty
 export async function kindsOf(
   session: Session,
   fields: readonly FieldDef[],
-): Promise<ReadonlyMap<string, string>> {
+): Promise<ReadonlyMap<string, ColumnKind>> {
   const columns = await readColumns(session, fields)
   return new Map(columns.map(({ name, kind }) => [name, kind]))
 }

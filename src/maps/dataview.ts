@@ -1,7 +1,6 @@
 import { quoteLiteral, quoteName } from '../contract/text/quote.ts'
 import { errors } from '../errors.ts'
 import type { Session } from '../postgres/session.ts'
-import type { PropertyKind } from '../tiles/tile-layer.ts'
 import { columnsSql, kindsOf } from './columns.ts'
 import {
   askAll,
@@ -69,6 +68,8 @@ export async function computeDataview(
   request: DataviewRequest,
 ): Promise<Members> {
   const { sql, options, type } = dataview
+  if (request.search !== undefined && type !== 'aggregation')
+    throw errors.dataviewInvalid(`Dataview '${shortened(dataview.name)}' has no categories to search`)
   await session.query('begin isolation level repeatable read read only')
   const { fields } = await session.query(columnsSql(sql, wholeWorld))
   const kinds = await kindsOf(session, fields)
@@ -78,19 +79,26 @@ export async function computeDataview(
     : filters.filter((each) => request.ownFilter || each.dataview !== dataview.name)
   const boxes = request.bbox === undefined ? [] : [boxCondition(request.bbox)]
   const from = filteredRows(sql(wholeWorld), kept, dates, boxes)
-  const { column } = options as { column?: string }
-  const rows = {
-    from,
-    column: column === undefined ? '1' : nameOf(column),
-    kind: kinds.get(column ?? '') as PropertyKind | undefined,
+  const rowsOf = (name: unknown): DataviewRows => {
+    const column = columnOf(name)
+    return { from, column: `t.${quoteName(column)}`, kind: kinds.get(column) }
   }
-  if (type === 'formula') return { type, ...(await formula(session, rows, String(options.operation))) }
-  if (type === 'aggregation') return { type, ...(await categories(session, rows, options, request)) }
-  return { type, ...(await histogram(session, rows, options, request)) }
+  if (type === 'formula') {
+    const rows = isCountOfRows(options) ? { from, column: '1', kind: undefined } : rowsOf(options.column)
+    return { type, ...(await formula(session, rows, String(options.operation))) }
+  }
+  const rows = rowsOf(options.column)
+  if (type === 'histogram') return { type, ...(await histogram(session, rows, options, request)) }
+  const called = String(options.aggregation)
+  const measured = called === 'count' ? undefined : rowsOf(options.aggregationColumn)
+  return { type, ...(await categories(session, rows, { called, measured }, request)) }
 }
 
-/** As clients write it in SQL. */
-const nameOf = (column: string) => `t.${quoteName(column.replace(/^"(.*)"$/s, '$1'))}`
+const isCountOfRows = ({ operation, column }: Members) =>
+  operation === 'count' && (column === undefined || column === '*')
+
+/** Clients quote it as in SQL. */
+const columnOf = (name: unknown) => String(name).replace(/^"(.*)"$/s, '$1')
 
 function formula(
   session: Session,
@@ -103,20 +111,23 @@ function formula(
   )
 }
 
+/** `measured`: what is aggregated of each category; undefined: its rows are counted. */
+type Aggregated = Readonly<{ called: string; measured: DataviewRows | undefined }>
+
+/** Values that are no finite numbers are left out, and counted by themselves. */
 async function categories(
   session: Session,
   { from, column }: DataviewRows,
-  { aggregation, aggregationColumn }: Members,
+  { called, measured }: Aggregated,
   { categories: asked, ownFilter, search }: DataviewRequest,
 ): Promise<Members> {
-  const called = String(aggregation)
-  const counted = called === 'count' ? '1' : nameOf(String(aggregationColumn))
+  const counted = measured ? finite(measured.column, measured.kind) : '1'
   const value = `pg_catalog.${called}(${counted})`
-  const some = called === 'count' ? column : counted
+  const some = measured ? counted : column
   if (search !== undefined) {
     const pattern = quoteLiteral(`%${search.replace(/[\\%_]/g, '\\$&')}%`)
     const found = `select ${column} as category, ${value} as value from ${from} as t where ${column}::pg_catalog.text operator(pg_catalog.~~*) ${pattern} group by 1 order by 2 desc limit ${mostCategories}`
-    return { aggregation, categories: await askAll(session, found) }
+    return { aggregation: called, categories: await askAll(session, found) }
   }
   const grouped = `select ${column} as category, ${value} as value from ${from} as t where ${some} is not null group by 1`
   const most = ownFilter ? mostCategories : Math.max(1, (asked ?? defaultCategories) - 1)
@@ -132,11 +143,11 @@ async function categories(
   )
   const summary = await askOne(
     session,
-    `select pg_catalog.count(*) as count, ${unusualSql(column, undefined)} from ${from} as t`,
+    `select pg_catalog.count(*) as count, ${unusualSql(column, measured?.kind, measured?.column)} from ${from} as t`,
   )
   const other = rest.value === null || ownFilter ? [] : [{ category: 'Other', value: rest.value, agg: true }]
   return {
-    aggregation,
+    aggregation: called,
     ...summary,
     min: rest.min ?? 0,
     max: rest.max ?? 0,
@@ -155,6 +166,8 @@ function histogram(
   request: DataviewRequest,
 ): Promise<Members> {
   const unit = request.aggregation ?? options.aggregation
+  if (rows.kind !== undefined && !countable.has(rows.kind))
+    throw errors.dataviewInvalid('The column of a histogram must be a number or a date')
   if (unit === undefined)
     return numberHistogram(session, rows, { ...request, bins: request.bins ?? wholeIn(options.bins) })
   if (rows.kind !== 'date') throw errors.dataviewInvalid('The column of a histogram by time must be a date')
@@ -163,5 +176,7 @@ function histogram(
     offset: request.offset ?? wholeIn(options.offset),
   })
 }
+
+const countable: ReadonlySet<string> = new Set(['integer', 'float', 'numeric', 'date'])
 
 const wholeIn = (value: unknown) => (typeof value === 'number' && Number.isInteger(value) ? value : undefined)

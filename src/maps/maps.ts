@@ -219,7 +219,7 @@ export class Maps {
   async tile(map: OpenedMap, request: MapTileRequest, client: TileClient): Promise<Tile> {
     const { minzoom, maxzoom } = map.config
     const { z } = request.place
-    if (z < minzoom || z > maxzoom) throw errors.notFound('Tile: its zoom')
+    if (z < minzoom || z > maxzoom) throw errors.notFound('Tile at this zoom')
     const deadline = this.#tiles.deadline()
     const parts: TilePart[] = []
     for (const run of runsOf(chooseLayers(map.config, request.layers), map.readerOf))

@@ -61,6 +61,7 @@ async function planOne(session: Session, layer: MapLayer, deadline: number): Pro
   const isAggregated = await isAggregatedBy(session, source, plan, estimatedRows)
   requireColumns(source, plan)
   await requirePeriods(session, source, plan)
+  if (isAggregated) await requireAggregable(session, source, plan)
   const changedMs = await lastChange(session, source)
   await session.query('rollback')
   const aggregation = isAggregated ? aggregationOf(source) : null
@@ -91,6 +92,13 @@ async function requirePeriods(
       'select pg_catalog.timezone(z, pg_catalog.to_timestamp(0)) from pg_catalog.unnest($1::pg_catalog.text[]) as z',
       [zones],
     )
+}
+
+/** Each tile would fail if the aggregation names no column, or one of a wrong type. Reads no row. */
+async function requireAggregable(session: Session, source: LayerSource, plan: LayerPlan): Promise<void> {
+  const rows = { layer: plan.rows(wholeWorld), properties: plan.properties }
+  const { layer } = aggregatedRows(rows, aggregationOf(source), wholeWorld)
+  await session.query(`select from ${layer.from} as t limit 0`)
 }
 
 async function planSource(session: Session, source: LayerSource): Promise<LayerPlan> {

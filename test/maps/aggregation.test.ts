@@ -270,6 +270,8 @@ test('a statistic that takes too long is left out, and the map still answers', a
   assert.ok(Number(stats.estimatedFeatureCount) > 0)
 })
 
+const sumOf = (column: string) => ({ aggregate_function: 'sum', aggregated_column: column })
+
 test('a faulty aggregation is refused with its reason', async (t) => {
   const { user } = await setup(t)
   await user.sql(points)
@@ -306,9 +308,14 @@ test('a faulty aggregation is refused with its reason', async (t) => {
     ],
     [{ dimensions: { a: { column: 'name', group: { units: 'day' } } } }, /"name" is neither date nor number/],
     [{ dimensions: { a: { column: 'none', group: { units: 'day' } } } }, /"none" does not exist/],
+    // Each tile would fail.
+    [{ threshold: 1, dimensions: { a: 'none' } }, /"none" does not exist/],
+    [{ threshold: 1, columns: { a: sumOf('none') } }, /none does not exist/],
+    [{ threshold: 1, columns: { a: sumOf('name') } }, /sum\(text\) does not exist/],
+    [{ threshold: 1, dimensions: { a: 'name' }, filters: { a: { equal: 1 } } }, /operator does not exist/],
   ] as const) {
     const { status, body } = await askForMap(user, aggregated(aggregation))
-    assert.equal(status, 400)
+    assert.equal(status, 400, String(text))
     assert.match((body as unknown as { errors: string[] }).errors[0]!, text)
   }
 })

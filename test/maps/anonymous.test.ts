@@ -170,6 +170,9 @@ test('rights are those of the key that asks, for the map and for each tile', asy
     create policy few on places using (cartodb_id = 1)`)
   assert.equal((await mapTile(user, map, '/0/0/0.mvt', { token: own })).layers.layer0!.length, 1)
   assert.equal((await askForMap(user, config, { token: 'wrong' })).status, 401)
+  // Also where more is wrong.
+  for (const path of ['/0/0/0.mvt', '/99/0/0.png', '/dataview/x?bins=0', '/0/attributes/1'])
+    assert.equal((await askMapTile(user, map.layergroupid, path, { token: 'wrong' })).status, 401, path)
   const foreign = await askForMap(user, config, { headers: basic('other', own) })
   assert.equal(foreign.status, 403)
   await user.sql('drop table places')
@@ -214,7 +217,7 @@ test('layers are chosen by index, id or list, and left out outside of their zoom
   for (const [path, status, text] of [
     ['/4/0/0/0.mvt', 400, 'Invalid layer filtering'],
     ['/b/0/0/0.mvt', 400, 'Invalid layer filtering'],
-    ['/6/0/0.mvt', 404, 'Tile: its zoom not found'],
+    ['/6/0/0.mvt', 404, 'Tile at this zoom not found'],
     ['/31/0/0.mvt', 400, 'Invalid z: it must be a whole number from 0 to 30'],
     ['/0/0/-1.mvt', 400, 'Invalid y: it must be a whole number'],
     ['/0/0/0.png', 400, 'Unsupported format png: this server makes vector tiles (mvt)'],
@@ -222,6 +225,26 @@ test('layers are chosen by index, id or list, and left out outside of their zoom
   ] as const) {
     const { status: told, body } = await askMapTile(user, map.layergroupid, path)
     assert.deepEqual([told, body.errors], [status, [text]], path)
+  }
+})
+
+test('the address of a layer in the answer is that of this layer, whatever its id is', async (t) => {
+  const { user } = await setup(t)
+  const ids = ['1', 'all', 'mapnik', '..', 'a/b', 'é ?']
+  const map = await mapOf(user, {
+    layers: ids.map((id) => ({
+      id,
+      options: { sql: 'select st_point(0, 0, 3857) as the_geom_webmercator' },
+    })),
+  })
+  for (const { id, tilejson } of map.metadata.layers) {
+    const address = tilejson!.vector!.tiles[0]!.replace('{z}/{x}/{y}', '0/0/0')
+    const { layers } = await mapTile(
+      user,
+      map,
+      address.slice(address.indexOf(map.layergroupid)).replace(map.layergroupid, ''),
+    )
+    assert.deepEqual(Object.keys(layers), [id])
   }
 })
 

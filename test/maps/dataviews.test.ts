@@ -26,6 +26,8 @@ const config = {
       source: { id: 'a0' },
       options: { column: 'shop', aggregation: 'max', aggregationColumn: 'amount' },
     },
+    all: { type: 'formula', source: { id: 'a0' }, options: { operation: 'count', column: '*' } },
+    letters: { type: 'histogram', source: { id: 'a0' }, options: { column: 'shop' } },
     amounts: { type: 'histogram', source: { id: 'a0' }, options: { column: 'amount' } },
     times: { type: 'histogram', source: { id: 'a0' }, options: { column: 'at', aggregation: 'year' } },
   },
@@ -74,11 +76,11 @@ test('formulas and categories have the shapes of the classic API', async (t) => 
   assert.equal(shops.categories.length, 6)
   assert.deepEqual(shops.categories.at(-1), { category: 'Other', value: 36, agg: true })
   assert.equal((await ask('shops', { categories: '3' })).categories.length, 3)
-  assert.deepEqual((await ask('largest', { categories: '9' })).categories[1], {
-    category: 'C',
-    value: 98,
-    agg: false,
-  })
+  assert.equal((await ask('all')).result, 100)
+  // One shop sold NaN: a category has finite numbers only.
+  const largest = await ask('largest', { categories: '9' })
+  assert.deepEqual([largest.max, largest.min, largest.nulls, largest.nans], [98, 91, 1, 1])
+  assert.deepEqual(largest.categories[0], { category: 'C', value: 98, agg: false })
   const found = await ask('shops/search', { q: 'b' })
   assert.deepEqual(found, {
     type: 'aggregation',
@@ -213,8 +215,10 @@ test('a faulty dataview is refused with its reason', async (t) => {
     'rows?own_filter=1&no_filters=1',
     'amounts?bins=1000000',
     'amounts?start=x',
+    'amounts/search?q=1',
+    'letters',
   ]) {
-    const { status } = await askMaps(user, `/api/v1/map/${layergroupid}/dataview/${path}`)
-    assert.equal(status, 400, path)
+    const { status, body } = await askMaps(user, `/api/v1/map/${layergroupid}/dataview/${path}`)
+    assert.deepEqual([status, body.errors_with_context[0]!.type], [400, 'dataview'], path)
   }
 })

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { AppError, errors } from '../../errors.ts'
 import { framedPolicy } from '../console/policy.ts'
 import { respondInForm, type Thrown } from '../middleware/error-response.ts'
-import { mapErrorBody } from '../tiles/error-response.ts'
+import { mapErrorForm } from '../tiles/error-response.ts'
 import type { MapPage } from './map-page.ts'
 
 declare module 'fastify' {
@@ -29,7 +29,7 @@ export function respondToViewer(
     reply.code(status).type(htmlType).send(page.sorry(text))
   }
   const { isPage } = request.routeOptions.config
-  respondInForm(shown, request, reply, mapErrorBody, isPage ? sendPage : undefined)
+  respondInForm(shown, request, reply, mapErrorForm(request), isPage ? sendPage : undefined)
 }
 
 function forViewers(thrown: Thrown): Thrown {

@@ -1,4 +1,5 @@
 import type { LayergroupDocument, TileJson } from '../../contract/documents.ts'
+import type { MapLayer } from '../../maps/map-config.ts'
 import type { InstantiatedMap } from '../../maps/maps.ts'
 import { type PlannedLayer, propertiesOf } from '../../maps/plan-map.ts'
 import type { Bounds } from '../../tiles/describe-layers.ts'
@@ -33,7 +34,7 @@ export function layergroupDocument(map: InstantiatedMap, options: LayergroupOpti
         type: planned.layer.type,
         id: planned.layer.id,
         meta: metaOf(planned),
-        ...(planned.layer.source && { tilejson: tileJson(`/${encodeURIComponent(planned.layer.id)}`) }),
+        ...(planned.layer.source && { tilejson: tileJson(`/${pathOf(planned.layer)}`) }),
       })),
       dataviews: Object.fromEntries(
         map.config.dataviews.map(({ name }) => [
@@ -48,6 +49,10 @@ export function layergroupDocument(map: InstantiatedMap, options: LayergroupOpti
     cdn_url: { http: host, https: host },
   }
 }
+
+/** Its id, unless that means something else in an address: then its index. */
+const pathOf = ({ id, index }: MapLayer) =>
+  /^(?:\d{1,3}|all|mapnik|\.{1,2})$/.test(id) ? String(index) : encodeURIComponent(id)
 
 export type MapTileJson = Readonly<{
   name: string

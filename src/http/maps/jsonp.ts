@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Thrown } from '../middleware/error-response.ts'
 import { respondInForm } from '../middleware/error-response.ts'
-import { mapErrorBody, respondWithMapError } from '../tiles/error-response.ts'
+import { mapErrorForm, respondWithMapError } from '../tiles/error-response.ts'
 import { isCallback } from './request.ts'
 
 declare module 'fastify' {
@@ -26,5 +26,8 @@ export function respondByScript(thrown: Thrown, request: FastifyRequest, reply: 
   const { callback } = request.query as { callback?: unknown }
   if (!request.routeOptions.config.hasCallback || !isCallback(callback))
     respondWithMapError(thrown, request, reply)
-  else respondInForm(thrown, request, reply, mapErrorBody, (_, body) => sendScript(reply, callback, body))
+  else
+    respondInForm(thrown, request, reply, mapErrorForm(request), (_, body) =>
+      sendScript(reply, callback, body),
+    )
 }

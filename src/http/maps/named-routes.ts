@@ -44,9 +44,9 @@ export async function namedMapsRoutes(app: FastifyInstance, services: Services):
   })
   const ofLayer = { ...one, schema: namedMapTileSchema }
   app.get<Named>('/api/v1/map/named/:template/:layer/:z/:x/:y', ofLayer, async (request, reply) => {
+    const template = await opened(services, request)
     const maxAge = readMaxAge(request)
     const asked = readMapTileRequest(request)
-    const template = await opened(services, request)
     const map = await services.namedMaps.byDefaults(template, clientGone(reply))
     const tile = await services.maps.tile(map, asked, clientOf(request, reply))
     setCaching(reply, template.principal, maxAge)

@@ -1,6 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { errors } from '../../errors.ts'
-import type { DataviewRequest } from '../../maps/dataview-sql.ts'
 import { loadGrammar } from '../../sql/grammar.ts'
 import { mapsCaller } from '../middleware/authenticate.ts'
 import { clientGone } from '../middleware/client-gone.ts'
@@ -60,15 +59,12 @@ export async function mapsRoutes(app: FastifyInstance, services: Services): Prom
   app.get(
     '/api/v1/map/:layergroupid/dataview/:dataview',
     { ...dataviews, schema: dataviewSchema },
-    (request, reply) => dataview(services, request, reply, readDataviewRequest(request)),
+    (request, reply) => dataview(services, request, reply, undefined),
   )
   app.get(
     '/api/v1/map/:layergroupid/dataview/:dataview/search',
     { ...dataviews, schema: searchSchema },
-    (request, reply) => {
-      const search = textOf(request.query as Parameters, 'q') ?? ''
-      return dataview(services, request, reply, { ...readDataviewRequest(request), search })
-    },
+    (request, reply) => dataview(services, request, reply, textOf(request.query as Parameters, 'q') ?? ''),
   )
   const ofLayer = { ...one, schema: mapLayerTileSchema }
   app.get('/api/v1/map/:layergroupid/:layer/:z/:x/:y', ofLayer, (request, reply) =>
@@ -97,18 +93,19 @@ async function dataview(
   services: Services,
   request: FastifyRequest,
   reply: FastifyReply,
-  asked: DataviewRequest,
+  search: string | undefined,
 ): Promise<FastifyReply> {
   const { principal, map } = await mapOf(services, request)
+  const asked = { ...readDataviewRequest(request), search }
   const { dataview: name } = request.params as { dataview: string }
   const found = await services.maps.dataview(principal, map, name, asked, clientGone(reply))
   return sendTagged(request, reply, principal, found)
 }
 
 async function tile(services: Services, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  const { map } = await mapOf(services, request)
   const maxAge = readMaxAge(request)
   const asked = readMapTileRequest(request)
-  const { map } = await mapOf(services, request)
   const found = await services.maps.tile(map, asked, clientOf(request, reply))
   setCaching(reply, strictestReader(map), maxAge)
   return sendTile(reply, found)

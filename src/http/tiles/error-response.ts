@@ -11,16 +11,20 @@ declare module 'fastify' {
 
 /** `{"errors":[...],"errors_with_context":[...]}`, as clients of maps read it. */
 export function respondWithMapError(thrown: Thrown, request: FastifyRequest, reply: FastifyReply): void {
+  const form = mapErrorForm(request)
   respondInForm(thrown, request, reply, (error) => {
-    if (error.kind !== 'limited' || !request.routeOptions.config.isTile) return mapErrorBody(error)
+    if (error.kind !== 'limited' || !request.routeOptions.config.isTile) return form(error)
     reply.header('carto-tile-error', tileFaults[error.code] ?? 'rate-limit')
     if (!reply.hasHeader('retry-after')) reply.header('retry-after', patienceSeconds)
     return Buffer.alloc(0)
   })
 }
 
-export function mapErrorBody(error: AppError): Record<string, unknown> {
-  const type = typeOf(error)
+/** The errors of a route. */
+export const mapErrorForm = (request: FastifyRequest) => (error: AppError) =>
+  mapErrorBody(error, typeOf(error, request.routeOptions.config.rateGroup))
+
+function mapErrorBody(error: AppError, type: string): Record<string, unknown> {
   const { hint, detail, sqlstate } = error.extras
   const message = type === 'limit' && hint ? `${error.message}. ${hint}` : error.message
   const layer = error.extras.body?.layer
@@ -33,7 +37,7 @@ export function mapErrorBody(error: AppError): Record<string, unknown> {
   return { errors: [message], errors_with_context: [context], code: error.code, sqlstate, detail, hint }
 }
 
-function typeOf({ kind, code, extras }: AppError): string {
+function typeOf({ kind, code, extras }: AppError, group: string | undefined): string {
   if (kind === 'limited') return 'limit'
   if (
     kind === 'unauthenticated' ||
@@ -46,7 +50,14 @@ function typeOf({ kind, code, extras }: AppError): string {
   if (code === 'database' || code === 'not-found' || extras.body?.layer) return 'layer'
   if (code === 'dataview-invalid') return 'dataview'
   if (code === 'map-invalid' || code === 'map-unknown') return 'mapconfig'
-  return code === 'bad-request' ? 'tile' : 'unknown'
+  return code === 'bad-request' ? (typesByGroup[group ?? ''] ?? 'tile') : 'unknown'
+}
+
+/** What a parameter or a body that cannot be read is about, by the rate group of the route. */
+const typesByGroup: Readonly<Record<string, string>> = {
+  map: 'mapconfig',
+  named: 'mapconfig',
+  dataview: 'dataview',
 }
 
 function subtypeOf({ code }: AppError): string {
