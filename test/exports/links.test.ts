@@ -134,6 +134,7 @@ test('links are listed and withdrawn by the key that made them, and by the maste
 test('what is not a link of this account, and what cannot be one, is refused', async (t) => {
   const { user, createUser } = await setup(t)
   const stranger = await createUser()
+  await user.sql('create table kept (n int)')
   const made = await link(user, { q: 'select 1 as n' })
   const [secret] = made.url.split('/').slice(-1)
   for (const url of [
@@ -147,6 +148,8 @@ test('what is not a link of this account, and what cannot be one, is refused', a
     [{ q: 'delete from places' }, 400],
     [{ q: 'select 1; select 2' }, 400],
     [{ q: 'select 1 into t' }, 400],
+    // Whoever opens the link would write.
+    [{ q: 'with w as (insert into kept values (1) returning n) select n from w' }, 400],
     [{ q: '' }, 400],
     [{}, 400],
     [{ q: 'select * from nothing' }, 400],
