@@ -32,6 +32,29 @@ test('answers are compressed as the client accepts, and are the same answers', a
   }
 })
 
+test('files of text, and the documents about the tables, are compressed too', async (t) => {
+  const { user, url } = await setup(t)
+  const points = 'select n, st_point(n, n, 4326) as the_geom from generate_series(1, 60) n'
+  await user.sql(Array.from({ length: 12 }, (_, at) => `create table table_${at} (n int)`).join(';'))
+  const token = `api_key=${user.masterToken}`
+  for (const address of [
+    urlOf(user, points, { format: 'topojson' }),
+    urlOf(user, points, { format: 'kml' }),
+    `${user.base}/api/v1/viz/?${token}`,
+    `${user.base}/api/v4/datasets?${token}`,
+  ]) {
+    const plain = await readAddress(address)
+    assert.equal(plain.headers['content-encoding'], undefined, address)
+    const packed = await readAddress(address, 'gzip')
+    assert.equal(packed.headers['content-encoding'], 'gzip', address)
+    assert.equal(packed.headers.vary, 'Accept-Encoding')
+    assert.deepEqual(zlib.gunzipSync(packed.bytes), plain.bytes)
+  }
+  const short = await readAddress(`${url}/api/v4/me?${token}`, 'gzip')
+  assert.equal(short.headers['content-encoding'], undefined)
+  assert.equal(short.headers.vary, 'Accept-Encoding')
+})
+
 test('weights are obeyed, and a client that accepts none gets none', async (t) => {
   const { user } = await setup(t)
   const chosen = async (accept: string) =>
@@ -92,15 +115,21 @@ function urlOf(user: TestUser, q: string, parameters: Record<string, string> = {
   return `${user.base}/api/v2/sql?${new URLSearchParams({ q, api_key: user.masterToken, ...parameters })}`
 }
 
-async function open(user: TestUser, q: string, parameters: Record<string, string>, accept?: string) {
+const open = (user: TestUser, q: string, parameters: Record<string, string>, accept?: string) =>
+  openAddress(urlOf(user, q, parameters), accept)
+
+async function openAddress(address: string, accept?: string) {
   const headers = accept === undefined ? {} : { 'accept-encoding': accept }
-  const request = get(urlOf(user, q, parameters), { agent: false, headers })
+  const request = get(address, { agent: false, headers })
   const [response] = (await once(request, 'response')) as [IncomingMessage]
   return response
 }
 
-async function read(user: TestUser, q: string, parameters: Record<string, string>, accept?: string) {
-  const response = await open(user, q, parameters, accept)
+const read = (user: TestUser, q: string, parameters: Record<string, string>, accept?: string) =>
+  readAddress(urlOf(user, q, parameters), accept)
+
+async function readAddress(address: string, accept?: string) {
+  const response = await openAddress(address, accept)
   return { headers: response.headers, bytes: await buffer(response) }
 }
 

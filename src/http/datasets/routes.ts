@@ -9,10 +9,10 @@ import { changeTable, dropTable } from '../../tables/change-table.ts'
 import { geometryTypes } from '../../tables/geometry-types.ts'
 import { listTables, type TableInfo } from '../../tables/list-tables.ts'
 import { isShared } from '../../tables/share-table.ts'
-
 import { accountUrlOf, addressOf } from '../middleware/address.ts'
 import { identifyCaller, sqlCaller } from '../middleware/authenticate.ts'
 import { clientGone } from '../middleware/client-gone.ts'
+import { compressDocuments } from '../middleware/download/compress-documents.ts'
 import { pageLinks } from '../middleware/page.ts'
 import type { Parameters } from '../middleware/parameters.ts'
 import type { Services } from '../services.ts'
@@ -32,6 +32,7 @@ export async function datasetsRoutes(app: FastifyInstance, services: Services): 
   const { config } = services
   // The schemas only describe; the readers report what is wrong, in this API's own words.
   app.setValidatorCompiler(() => () => true)
+  compressDocuments(app)
 
   app.get<Listing>('/api/v1/viz', { ...common, schema: tablesSchema }, async (request, reply) => {
     const principal = await sqlCaller(services, request)

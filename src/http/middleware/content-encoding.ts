@@ -39,6 +39,9 @@ export function chooseEncoding<Encoding extends OutputEncoding = OutputEncoding>
   return among.find((encoding) => encoding === best) ?? null
 }
 
+/** A shorter answer is one packet, compressed or not. */
+export const smallBytes = 1024
+
 /** Compresses a short text at once. */
 export function encodeWhole(bytes: Buffer, encoding: OutputEncoding): Promise<Buffer> {
   return buffer(createEncoder(encoding).end(bytes))

@@ -1,4 +1,5 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import type { Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { FastifyReply } from 'fastify'
 import type { Principal } from '../../auth/account.ts'
@@ -13,7 +14,12 @@ import { remembered } from '../../remembered.ts'
 import type { ReplicaReader } from '../../statements/replica-reader.ts'
 import { clientGone } from '../middleware/client-gone.ts'
 import { contentDisposition } from '../middleware/content-disposition.ts'
-import { chooseEncoding, encodeWhole, type OutputEncoding } from '../middleware/content-encoding.ts'
+import {
+  chooseEncoding,
+  encodeWhole,
+  type OutputEncoding,
+  smallBytes,
+} from '../middleware/content-encoding.ts'
 import { clientWait } from '../middleware/download/client-wait.ts'
 import { breakOff, hijacked } from '../middleware/download/raw-answer.ts'
 import { encodedInto } from '../middleware/download/send-encoded.ts'
@@ -60,7 +66,7 @@ export async function sendQuery(
       if (warning !== undefined) warn(warning)
       await programs.send(services.queries, principal, query, {
         ...client,
-        open: () => openAnswer(reply, query),
+        open: () => (query.format === 'topojson' ? openText(reply, query) : openAnswer(reply, query)),
         wait,
       })
       return reply
@@ -95,25 +101,31 @@ const programWarnings: Partial<Record<SqlFormat, string>> = {
   arraybuffer: 'numbers are float32, unless the name of the column ends in a type such as __int32',
 }
 
-/** Not compressed: most of these formats are, or are read at random places. */
+/** KML is text. The others are compressed, or read at random places. */
 async function sendFile(reply: FastifyReply, query: Query, file: SpooledFile, idleMs: number): Promise<void> {
-  reply.header('content-length', file.bytes)
+  const isText = query.format === 'kml' && file.bytes >= smallBytes
+  const encoding = isText ? chooseEncoding(reply.request.headers['accept-encoding']) : null
+  if (encoding === null) reply.header('content-length', file.bytes)
   if (file.warnings.length > 0) reply.header('warnings', warningsHeader(file.warnings))
   const wait = clientWait(reply.raw, idleMs)
   wait.begin(() => breakOff(reply.raw))
   try {
-    await pipeline(file.stream(), openAnswer(reply, query))
+    await pipeline(file.stream(), encoding === null ? openAnswer(reply, query) : openText(reply, query))
   } finally {
     wait.end()
   }
 }
 
-/** Compressed if the client accepts that. */
 function openLongAnswer(reply: FastifyReply, query: Query, idleMs: number): AnswerTarget {
   const wait = clientWait(reply.raw, idleMs)
+  return { sink: openText(reply, query), wait }
+}
+
+/** Compressed if the client accepts that. */
+function openText(reply: FastifyReply, query: Query): Writable {
   const encoding = chooseEncoding(reply.request.headers['accept-encoding'])
-  if (encoding === null) return { sink: openAnswer(reply, query), wait }
-  return { sink: encodedInto(hijacked(setHeaders(reply, query)), encoding), wait }
+  if (encoding === null) return openAnswer(reply, query)
+  return encodedInto(hijacked(setHeaders(reply, query)), encoding)
 }
 
 /** A response written as its rows arrive. Bypasses Fastify, whose streams do not tell when a buffer is free again. */
@@ -134,9 +146,6 @@ async function sendEncoded(reply: FastifyReply, query: Query, body: string, enco
   reply.header('content-encoding', encoding).header('content-length', encoded.length)
   openAnswer(reply, query).end(encoded)
 }
-
-/** One packet, compressed or not. */
-const smallBytes = 1024
 
 function setHeaders(reply: FastifyReply, { format, filename }: Query): FastifyReply {
   reply.header('content-type', contentTypes[format])
