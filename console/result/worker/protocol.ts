@@ -1,5 +1,6 @@
 import type { ErrorFacts } from '../../../src/client/cartage-error.ts'
 import type { Shapes } from '../../geo/shapes.ts'
+import type { CellBytes } from './cell-bytes.ts'
 
 /** The messages between the page and the worker of a result. */
 
@@ -38,6 +39,8 @@ export type Questions = {
   }
   /** The full value of one cell. */
   cell: { ask: Readonly<{ row: number; column: number }>; answer: string | null }
+  /** The bytes of a cell with bytea or a data: URL; null for any other value. */
+  bytes: { ask: Readonly<{ row: number; column: number }>; answer: CellBytes | null }
   sort: { ask: Readonly<{ order: ResultOrder | null }>; answer: null }
   /** The next cell that contains the text, from a row on, wrapping around. */
   find: {

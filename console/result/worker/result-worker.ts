@@ -3,6 +3,7 @@ import { browserTransport } from '../../../src/client/http/browser-transport.ts'
 import { send } from '../../../src/client/http/send.ts'
 import type { HttpResponse } from '../../../src/client/http/transport.ts'
 import { readShapes } from '../../geo/shapes.ts'
+import { readBytes } from './cell-bytes.ts'
 import { readGroups } from './groups.ts'
 import { readNumbers } from './numbers.ts'
 import type { FromWorker, ResultOutcome, ResultRow, ToWorker } from './protocol.ts'
@@ -48,6 +49,8 @@ function answer(asked: Extract<ToWorker, { kind: 'ask' }>): unknown {
     }
     case 'cell':
       return stored.cell(asked.row, asked.column)
+    case 'bytes':
+      return readBytes(stored.cell(asked.row, asked.column) ?? '')
     case 'sort':
       stored.sort(asked.order)
       return null
