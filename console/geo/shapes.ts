@@ -19,6 +19,8 @@ export type Shapes = Readonly<{
   srid: number
   /** Geometries that cannot be drawn, by SRID. */
   undrawn: Readonly<Record<number, number>>
+  /** Rows whose numbers are no longitude and latitude. */
+  outside?: number
 }>
 
 export const mostShapes = 200_000
@@ -51,6 +53,38 @@ export function readShapes(
   }
   return { features, bounds: features.length > 0 ? box : null, beyond, empty, srid: srid ?? 0, undrawn }
 }
+
+/** Points of two numbers in each row, as longitude and latitude. */
+export function readPoints(
+  count: number,
+  read: (row: number) => readonly [longitude: string | null, latitude: string | null],
+  colour: ((row: number) => string | null) | undefined,
+): Shapes {
+  const features: Shape[] = []
+  const box = nowhere()
+  let [beyond, empty, outside] = [0, 0, 0]
+  for (let row = 0; row < count; row++) {
+    if (features.length === mostShapes) {
+      beyond = count - row
+      break
+    }
+    const [longitude, latitude] = read(row)
+    const coordinates: [number, number] = [Number(longitude), Number(latitude)]
+    if (longitude === null || latitude === null) empty++
+    else if (!isPlace(coordinates)) outside++
+    else {
+      const geometry = { type: 'Point' as const, coordinates }
+      extend(box, geometry)
+      features.push({ type: 'Feature', id: row, geometry, properties: colour ? { colour: colour(row) } : {} })
+    }
+  }
+  const bounds = features.length > 0 ? box : null
+  return { features, bounds, beyond, empty, srid: 4326, undrawn: {}, outside }
+}
+
+/** False for NaN and infinity, too. */
+const isPlace = ([longitude, latitude]: readonly [number, number]) =>
+  Math.abs(longitude) <= 180 && Math.abs(latitude) <= 90
 
 export function boundsOf(geometry: Geometry): [west: number, south: number, east: number, north: number] {
   const box = nowhere()

@@ -6,6 +6,8 @@ import type { ResultOrder } from './worker/protocol.ts'
 
 export type ResultViewName = 'grid' | 'map' | 'chart' | 'messages'
 
+export type PointColumns = Readonly<{ x: number; y: number }>
+
 /** More rows are sorted by the server. */
 const mostSorted = 200_000
 
@@ -26,6 +28,8 @@ export class ResultLook {
   readonly focus = signal<CellPosition | undefined>(undefined)
   readonly order = signal<ResultOrder | null>(null)
   readonly isOpen = signal(false)
+  /** The columns whose numbers the map draws as longitude and latitude. */
+  readonly points = signal<PointColumns | undefined>(undefined)
   /** The column of a requested sort that only the service can do. */
   readonly wantedOrder = signal<number | undefined>(undefined)
   /** Columns that the user has shown or hidden, by their place. */

@@ -103,10 +103,13 @@ function viewsOf(result: Result): readonly Readonly<{ name: ResultViewName; labe
   const messages = messagesOf(result).length
   const { rows, columns } = result.progress.value
   const isComplete = result.state.value !== 'running' && rows > 0
+  const numbers = columns.filter(({ type }) => type === 'number').length
   const has = (isIt: (type: string) => boolean) => isComplete && columns.some(({ type }) => isIt(type))
   return [
     { name: 'grid', label: 'Grid' },
-    ...(has((type) => type === 'geometry') ? ([{ name: 'map', label: 'Map' }] as const) : []),
+    ...(has((type) => type === 'geometry') || (isComplete && numbers > 1)
+      ? ([{ name: 'map', label: 'Map' }] as const)
+      : []),
     ...(has((type) => type !== 'geometry') ? ([{ name: 'chart', label: 'Chart' }] as const) : []),
     { name: 'messages', label: messages > 0 ? `Messages (${messages})` : 'Messages' },
   ]

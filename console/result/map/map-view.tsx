@@ -1,5 +1,6 @@
 import { useSignalEffect } from '@preact/signals'
 import type { Map as MapLibre } from 'maplibre-gl'
+import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { readRows } from '../../api/sql.ts'
 import { type Classes, classify } from '../../geo/classes.ts'
@@ -13,74 +14,112 @@ import { Empty } from '../../parts/notice.tsx'
 import type { ViewProps } from '../lazy-view.tsx'
 import { LoadMap, MapLoading } from '../map-loading.tsx'
 import type { Result, ResultSource } from '../result.ts'
-import type { ResultLook } from '../result-look.ts'
+import type { PointColumns, ResultLook } from '../result-look.ts'
 import type { ResultColumn } from '../worker/protocol.ts'
 import { Legend, type LegendEntry } from './legend.tsx'
 import { coloursOf, readWorld, resultStyle, selectedFilters, shapeLayers } from './map-style.ts'
 import { whenLoaded } from './maplibre-setup.ts'
 import { type AskedPoint, openMap } from './open-map.ts'
+import { numbersOf, PointColumnsChooser } from './point-columns.tsx'
 import { type AskedPlace, mostRowsRead, RowsHere } from './rows-here.tsx'
 import { tilesOfQuery } from './tile-source.ts'
 import { TiledMap } from './tiled-map.tsx'
 
 /**
- * The geometries of a result on a map. Selecting a shape selects its row, and the reverse. A result of more rows than the
- * browser draws is drawn by tiles of the service, which runs the query again for each.
+ * The geometries of a result on a map, or points of two columns of numbers. Selecting a shape selects its row, and the reverse. A
+ * result of more geometries than the browser draws is drawn by tiles of the service, which runs the query again for each.
  */
 export default function MapView({ result, look, source }: ViewProps) {
   const { columns, rows } = result.progress.value
   const geometries = places(columns, ({ type }) => type === 'geometry')
-  const [column, setColumn] = useState(geometries[0]?.at ?? 0)
+  const [column, setColumn] = useState(look.points.peek() ? ofNumbers : (geometries[0]?.at ?? ofNumbers))
   const [colourBy, setColourBy] = useState<number | null>(null)
+  const points = column === ofNumbers ? look.points.value : undefined
   const shapes = useLoaded(
     async (signal) => {
-      const found = await result.ask('shapes', { column, colourBy })
-      const isWhole = found.beyond === 0 && result.state.peek() !== 'full'
+      const found = await readFound(result, points ?? column, colourBy)
+      if (!found) return 'nothing chosen'
+      const isWhole = points || (found.beyond === 0 && result.state.peek() !== 'full')
       const tiles = isWhole ? undefined : await tilesOf(source, columns, { found, column, colourBy }, signal)
       const classes = classesOf(found, columns[colourBy ?? -1])
       return { world: await readWorld(), ...found, tiles, classes }
     },
-    [result, rows, column, colourBy, look.order.value],
+    [result, rows, column, points, colourBy, look.order.value],
   )
+  const found = typeof shapes.value === 'object' ? shapes.value : undefined
   return (
     <div class="map-view">
-      <div class="map-bar">
-        {geometries.length > 1 && (
-          <Choice label="Geometry" value={column} options={geometries} choose={(at) => setColumn(at ?? 0)} />
-        )}
-        <Choice
-          label="Colour by"
-          value={colourBy}
-          options={places(columns, ({ type }) => type !== 'geometry')}
-          choose={setColourBy}
-          none="none"
-        />
-        {shapes.value && !shapes.value.tiles && <span class="small muted">{describe(shapes.value)}</span>}
-      </div>
+      <MapBar {...{ columns, geometries, column, setColumn, colourBy, setColourBy, look }}>
+        {found && !found.tiles && <span class="small muted">{describe(found)}</span>}
+      </MapBar>
       <LoadMap from={shapes}>
-        {(found) =>
-          found.tiles && found.bounds ? (
+        {(value) =>
+          value === 'nothing chosen' ? (
+            <Empty>
+              {geometries.length === 0 && 'No geometry. '}Choose two columns as longitude and latitude in
+              degrees. They are drawn on this map only; the statement stays as it is.
+            </Empty>
+          ) : value.tiles && value.bounds && source ? (
             <TiledMap
-              source={found.tiles}
-              world={found.world}
-              bounds={found.bounds}
+              source={value.tiles}
+              world={value.world}
+              bounds={value.bounds}
               about="all rows of the query, run again for each tile"
-              classes={found.classes}
-              readHere={(box, signal) => readBox(source, columns, { found, column }, box, signal)}
+              classes={value.classes}
+              readHere={(box, signal) => readBox(source, columns, { found: value, column }, box, signal)}
             />
-          ) : found.bounds ? (
-            <DrawnMap
-              world={found.world}
-              shapes={found}
-              result={result}
-              look={look}
-              classes={found.classes}
-            />
+          ) : value.bounds ? (
+            <DrawnMap {...{ world: value.world, shapes: value, result, look, classes: value.classes }} />
           ) : (
-            <Empty>{nothingDrawn(found)}</Empty>
+            <Empty>{nothingDrawn(value)}</Empty>
           )
         }
       </LoadMap>
+    </div>
+  )
+}
+
+/** In place of a geometry column: two columns of numbers. */
+const ofNumbers = -1
+
+async function readFound(result: Result, drawn: number | PointColumns, colourBy: number | null) {
+  if (typeof drawn === 'object') return result.ask('points', { ...drawn, colourBy })
+  return drawn === ofNumbers ? undefined : result.ask('shapes', { column: drawn, colourBy })
+}
+
+type BarProps = Readonly<{
+  columns: readonly ResultColumn[]
+  geometries: readonly ChoiceOption[]
+  column: number
+  setColumn: (column: number) => void
+  colourBy: number | null
+  setColourBy: (column: number | null) => void
+  look: ResultLook
+  children: ComponentChildren
+}>
+
+function MapBar(props: BarProps) {
+  const { columns, geometries, column, setColumn, colourBy, setColourBy, look, children } = props
+  const hasNumbers = numbersOf(columns).length > 1
+  const drawable = [...geometries, ...(hasNumbers ? [{ at: ofNumbers, name: 'two columns of numbers' }] : [])]
+  const choose = (at: number) => {
+    setColumn(at)
+    if (at !== ofNumbers) look.points.value = undefined
+  }
+  return (
+    <div class="map-bar">
+      {drawable.length > 1 && (
+        <Choice label="Geometry" value={column} options={drawable} choose={(at) => choose(at ?? ofNumbers)} />
+      )}
+      {column === ofNumbers && <PointColumnsChooser columns={columns} look={look} />}
+      <Choice
+        label="Colour by"
+        value={colourBy}
+        options={places(columns, ({ type }) => type !== 'geometry')}
+        choose={setColourBy}
+        none="none"
+      />
+      {children}
     </div>
   )
 }
@@ -89,20 +128,20 @@ type Chosen = Readonly<{ found: Shapes; column: number; colourBy: number | null 
 
 /** The queries of maps take no parameters: then only the rows that the browser has are drawn. */
 const tilesOf = async (
-  { text, params, credential }: ResultSource,
+  source: ResultSource | undefined,
   columns: readonly ResultColumn[],
   { found, column, colourBy }: Chosen,
   signal: AbortSignal,
 ) =>
-  params === undefined
+  source && source.params === undefined
     ? tilesOfQuery(
         {
-          text,
+          text: source.text,
           column: columns[column]!.name,
           srid: found.srid,
           isPoints: arePoints(found),
           colourBy: colourBy === null ? null : columns[colourBy]!.name,
-          as: credential,
+          as: source.credential,
         },
         signal,
       )
@@ -140,18 +179,22 @@ const places = (
     .map((column, at) => ({ at, name: column.name, isWanted: isWanted(column) }))
     .filter((place) => place.isWanted)
 
-function describe({ features, beyond, empty, undrawn }: Shapes): string {
+function describe({ features, beyond, empty, undrawn, outside }: Shapes): string {
   const others = Object.entries(undrawn).map(
     ([srid, count]) => `${formatCount(count)} with SRID ${srid} not drawn`,
   )
-  const parts = [plural(features.length, 'shape')]
+  const parts = [plural(features.length, outside === undefined ? 'shape' : 'point')]
   if (beyond > 0)
     parts.push(`${formatCount(beyond)} rows not drawn: the limit is ${formatCount(mostShapes)} shapes`)
-  if (empty > 0) parts.push(`${plural(empty, 'row')} without geometry`)
+  if (empty > 0)
+    parts.push(`${plural(empty, 'row')} without ${outside === undefined ? 'geometry' : 'both numbers'}`)
+  if (outside) parts.push(`${plural(outside, 'row')} out of range, not drawn`)
   return [...parts, ...others].join(' · ')
 }
 
-function nothingDrawn({ undrawn }: Shapes): string {
+function nothingDrawn({ undrawn, outside }: Shapes): string {
+  if (outside !== undefined)
+    return 'No row has a longitude from -180 to 180 and a latitude from -90 to 90. Other coordinates: use ST_Transform in the statement.'
   const [srid] = Object.keys(undrawn)
   if (srid === undefined) return 'No row has a geometry to draw.'
   return `SRID ${srid} cannot be drawn, only 4326 and 3857. Use ST_Transform(…, 4326) in the statement.`

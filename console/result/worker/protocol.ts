@@ -49,6 +49,8 @@ export type Questions = {
   }
   /** The geometries of a column, with the values of another column that colours them. */
   shapes: { ask: Readonly<{ column: number; colourBy: number | null }>; answer: Shapes }
+  /** Points of two columns of numbers, as longitude and latitude. */
+  points: { ask: Readonly<{ x: number; y: number; colourBy: number | null }>; answer: Shapes }
   /** The values of columns as numbers, at most `most` rows; NaN for NULL. */
   numbers: { ask: Readonly<{ columns: readonly number[]; most: number }>; answer: NumberColumns }
   /** All rows, grouped by the value of a column. */

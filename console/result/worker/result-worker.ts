@@ -2,7 +2,7 @@ import { CartageError } from '../../../src/client/cartage-error.ts'
 import { browserTransport } from '../../../src/client/http/browser-transport.ts'
 import { send } from '../../../src/client/http/send.ts'
 import type { HttpResponse } from '../../../src/client/http/transport.ts'
-import { readShapes } from '../../geo/shapes.ts'
+import { readPoints, readShapes } from '../../geo/shapes.ts'
 import { readBytes } from './cell-bytes.ts'
 import { readGroups } from './groups.ts'
 import { readNumbers } from './numbers.ts'
@@ -56,8 +56,12 @@ function answer(asked: Extract<ToWorker, { kind: 'ask' }>): unknown {
       return null
     case 'shapes': {
       const { column, colourBy } = asked
-      const colour = colourBy === null ? undefined : (row: number) => stored.cell(row, colourBy)
-      return readShapes(stored.count, (row) => stored.cell(row, column), colour)
+      return readShapes(stored.count, (row) => stored.cell(row, column), colourOf(colourBy))
+    }
+    case 'points': {
+      const { x, y, colourBy } = asked
+      const read = (row: number) => stored.cells(row, [x, y]) as [string | null, string | null]
+      return readPoints(stored.count, read, colourOf(colourBy))
     }
     case 'numbers':
       return readNumbers(stored, asked.columns, asked.most)
@@ -67,6 +71,9 @@ function answer(asked: Extract<ToWorker, { kind: 'ask' }>): unknown {
       return stored.find(asked.text, asked.from)
   }
 }
+
+const colourOf = (column: number | null) =>
+  column === null ? undefined : (row: number) => stored.cell(row, column)
 
 function readRows(from: number, most: number): readonly ResultRow[] {
   const count = Math.max(0, Math.min(most, stored.count - from))

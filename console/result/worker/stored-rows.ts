@@ -57,6 +57,12 @@ export class StoredRows {
     return raw === undefined ? null : shownValue(raw)
   }
 
+  /** Full values of some columns; the row is read once. */
+  cells(at: number, columns: readonly number[]): readonly (string | null)[] {
+    const row = this.wholeRow(at)
+    return columns.map((column) => row[column] ?? null)
+  }
+
   sort(order: ResultOrder | null): void {
     this.#order = null
     if (!order) return
