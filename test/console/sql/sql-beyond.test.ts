@@ -65,53 +65,6 @@ test('a shared link is shown, not run', async (t) => {
   assert.equal((await user.sql('select from places')).rowCount, 0)
 })
 
-test('a plan has costs, marks the slowest node, and is copied as PostgreSQL wrote it', async (t) => {
-  const { page, signIn } = await openConsole(t)
-  await signIn()
-  await write(page, 'select pg_sleep(0.3) from (select 1 offset 0) one limit 1')
-  await page.getByRole('button', { name: 'More' }).click()
-  await page.getByRole('menuitem', { name: 'Explain analyze' }).click()
-  const slowest = page.getByRole('table', { name: 'Plan' }).getByRole('row').filter({ hasText: 'slowest' })
-  await slowest.waitFor()
-  assert.equal(await slowest.count(), 1)
-  assert.match((await slowest.textContent())!, /^(Subquery Scan|Result) slowest/)
-  await page.getByRole('columnheader', { name: 'Cost' }).waitFor()
-  await page.getByRole('button', { name: 'Copy as JSON' }).click()
-  await eventually(async () => assert.ok(JSON.parse(await clipboard(page))[0].Plan['Total Cost'] >= 0))
-  await write(page, 'select 1')
-  await page.keyboard.press('Control+Shift+e')
-  await slowest.waitFor({ state: 'detached' })
-})
-
-test('a plan is a table of its nodes, and EXPLAIN ANALYZE of a write is rolled back', async (t) => {
-  const { page, signIn, user } = await openConsole(t)
-  await user.sql('create table places as select i, i % 10 as kind from generate_series(1, 5000) i')
-  await signIn()
-  await write(page, 'select count(*) from places where kind = 3')
-  await page.keyboard.press('Control+Shift+e')
-  const plan = page.getByRole('table', { name: 'Plan' })
-  await plan.getByText('Seq Scan on places').waitFor()
-  assert.equal(await plan.getByText('Actual rows').count(), 0)
-  await write(page, 'delete from places where kind = 3')
-  await page.getByRole('button', { name: 'More' }).click()
-  await page.getByRole('menuitem', { name: 'Explain analyze' }).click()
-  await plan.getByText('ModifyTable on places').waitFor()
-  await plan.getByText('Actual rows').waitFor()
-  await assertAccessible(page)
-  for (const text of [
-    'select 1; delete from places',
-    'delete from places; commit',
-    'select 1 as €$$; delete from places; --$$',
-  ]) {
-    await write(page, text)
-    await page.keyboard.press('Control+a')
-    await page.getByRole('button', { name: 'More' }).click()
-    await page.getByRole('menuitem', { name: 'Explain analyze' }).click()
-    await page.getByText('A plan is of one statement, and here are 2').last().waitFor()
-  }
-  assert.equal((await user.sql('select from places')).rowCount, 5000)
-})
-
 test('a statement is found in the history and opened in a draft', async (t) => {
   const { page, signIn } = await openConsole(t)
   await signIn()
