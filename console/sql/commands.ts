@@ -11,6 +11,7 @@ import type { MenuItem } from '../parts/controls/menu.tsx'
 import { toast } from '../parts/toast.tsx'
 import { addDraft, currentDraft } from './drafts.ts'
 import type { EditorHandle } from './editor/editor.tsx'
+import { formatInEditor } from './format/format-in-editor.ts'
 import { isOneTransaction, isRunAsOne, wholeOf } from './one-transaction.ts'
 import { type BoundRange, withValues } from './parameters/given-values.ts'
 import { currentRunAs, missingKey } from './run-as.ts'
@@ -34,7 +35,8 @@ export type SqlCommands = Readonly<
     | 'copyCurl'
     | 'copyLink'
     | 'saveQuery'
-    | 'openQuery',
+    | 'openQuery'
+    | 'format',
     () => void
   >
 >
@@ -76,6 +78,7 @@ export function sqlCommands(
     copyLink: () => void copyLink(),
     saveQuery: onCurrent(askForName),
     openQuery: openSavedQuery,
+    format: () => void formatInEditor(editor),
   }
 }
 
@@ -132,6 +135,7 @@ export function useSqlShortcuts(commands: SqlCommands, isOpen: boolean): void {
     { name: 'Find in the schema', keys: 'Alt+s', run: findInSchema },
     { name: 'Explain the statement', keys: 'Ctrl+Shift+e', run: commands.explain },
     { name: 'Explain analyze the statement', run: commands.explainAnalyze },
+    { name: 'Format the statement, or the selection', keys: 'Ctrl+Shift+f', run: commands.format },
     { name: 'Save the statement as a query', keys: 'Ctrl+s', run: commands.saveQuery },
     { name: 'Open a saved query', run: commands.openQuery },
     { name: 'History', run: commands.openHistory },
@@ -143,6 +147,8 @@ export function useSqlShortcuts(commands: SqlCommands, isOpen: boolean): void {
 
 /** The items of the menu behind `⋯`. */
 export const moreItems = (commands: SqlCommands): readonly MenuItem[] => [
+  { label: 'Format', run: commands.format },
+  'line',
   { label: 'Explain', run: commands.explain },
   { label: 'Explain analyze', run: commands.explainAnalyze },
   { note: 'Explain analyze runs the statement, then rolls it back.' },

@@ -1,5 +1,7 @@
 import { closeCompletion } from '@codemirror/autocomplete'
+import { isolateHistory } from '@codemirror/commands'
 import { setDiagnostics } from '@codemirror/lint'
+import { openSearchPanel } from '@codemirror/search'
 import { Compartment, EditorState, type StateEffect, Text } from '@codemirror/state'
 import { EditorView } from '@codemirror/view'
 import { effect, useSignalEffect } from '@preact/signals'
@@ -20,6 +22,10 @@ export type EditorHandle = Readonly<{
   clearMarks: () => void
   /** Replaces the selection. The cursor goes `back` characters before the end. */
   insert: (text: string, back?: number) => void
+  /** Replaces a range by a text with other spaces, as one step to undo. Returns false if the range has changed since it was read. */
+  replace: (range: StatementRange, text: string) => boolean
+  /** Opens the search with its field to replace. */
+  find: () => void
   focus: () => void
 }>
 
@@ -105,7 +111,34 @@ function handleOf(view: EditorView): EditorHandle {
         userEvent: 'input',
       })
     },
+    replace: ({ from, to, text: former }, text) => {
+      if (view.state.sliceDoc(from, to) !== former) return false
+      const { empty, head } = view.state.selection.main
+      const end = from + text.length
+      const anchor = empty ? from + samePlace(former.slice(0, Math.max(0, head - from)), text) : from
+      view.dispatch({
+        changes: { from, to, insert: text },
+        selection: empty ? { anchor: Math.min(anchor, end) } : { anchor, head: end },
+        annotations: isolateHistory.of('full'),
+        scrollIntoView: true,
+        userEvent: 'input.format',
+      })
+      return true
+    },
+    find: () => {
+      view.focus()
+      openSearchPanel(view)
+    },
     clearMarks: () => view.dispatch(setDiagnostics(view.state, [])),
     focus: () => view.focus(),
   }
+}
+
+/** After as many characters as `before` has, not counting spaces. */
+function samePlace(before: string, text: string): number {
+  const wanted = before.replace(/\s+/g, '').length
+  let count = 0
+  let at = 0
+  while (count < wanted && at < text.length) if (/\S/.test(text[at++]!)) count++
+  return at
 }
