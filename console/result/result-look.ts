@@ -1,4 +1,5 @@
 import { computed, signal } from '@preact/signals'
+import type { ChartDefinition } from '../../src/contract/charts.ts'
 import { toast } from '../parts/toast.tsx'
 import type { CellPosition, CellSelection } from './grid/grid-selection.ts'
 import type { Result } from './result.ts'
@@ -18,6 +19,9 @@ type LookOptions = Readonly<{
   mostRows?: number
   /** The look of an earlier result with the same columns. */
   former?: ResultLook | undefined
+  chart?: ChartDefinition | undefined
+  /** Called when the user has chosen another chart. */
+  keepChart?: ((chart: ChartDefinition) => void) | undefined
 }>
 
 /** The view state of a result. It stays when another result is shown meanwhile. */
@@ -30,6 +34,8 @@ export class ResultLook {
   readonly isOpen = signal(false)
   /** The columns whose numbers the map draws as longitude and latitude. */
   readonly points = signal<PointColumns | undefined>(undefined)
+  /** Undefined until one is chosen. */
+  readonly chart = signal<ChartDefinition | undefined>(undefined)
   /** The column of a requested sort that only the service can do. */
   readonly wantedOrder = signal<number | undefined>(undefined)
   /** Columns that the user has shown or hidden, by their place. */
@@ -45,12 +51,15 @@ export class ResultLook {
   readonly #result: Result
   readonly #sortElsewhere: LookOptions['sort']
   readonly #mostRows: number
+  readonly #keepChart: LookOptions['keepChart']
   #isReordered = false
 
-  constructor(result: Result, { sort, mostRows, former }: LookOptions = {}) {
+  constructor(result: Result, { sort, mostRows, former, chart, keepChart }: LookOptions = {}) {
     this.#result = result
     this.#sortElsewhere = sort
     this.#mostRows = mostRows ?? Number.POSITIVE_INFINITY
+    this.#keepChart = keepChart
+    this.chart.value = chart ?? former?.chart.peek()
     if (!former) return
     this.view.value = former.view.peek()
     this.#chosen.value = former.#chosen.peek()
@@ -71,6 +80,11 @@ export class ResultLook {
 
   showAllColumns(): void {
     this.#chosen.value = new Map(this.#result.progress.value.columns.map((_, at) => [at, true]))
+  }
+
+  chooseChart(chart: ChartDefinition): void {
+    this.chart.value = chart
+    this.#keepChart?.(chart)
   }
 
   open(): void {

@@ -80,10 +80,8 @@ test('the console stays within its size budget', async () => {
     const map = alone([...own, ...named('maplibre-gl-worker'), ...named('world')])
     assert.ok(kilobytes(map) <= 490, `${view}: ${kilobytes(map)} KB`)
   }
-  const bars = alone(needs(outputs, 'console/result/chart-view.tsx'))
-  assert.ok(kilobytes(bars) <= 5, `a chart of categories: ${kilobytes(bars)} KB`)
-  const plot = alone(needs(outputs, 'console/result/plot.tsx'))
-  assert.ok(kilobytes(plot) <= 25, `a plot: ${kilobytes(plot)} KB`)
+  const chart = alone(needs(outputs, 'console/result/chart-view.tsx'))
+  assert.ok(kilobytes(chart) <= 20, `a chart: ${kilobytes(chart)} KB`)
   const formatter = named('format-worker')
   assert.ok(kilobytes(formatter) <= 25, `the formatter: ${kilobytes(formatter)} KB`)
   const names = named('places')

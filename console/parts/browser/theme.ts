@@ -33,9 +33,10 @@ export function showTheme(shown: Theme = theme.value): void {
   else document.documentElement.dataset.theme = shown
 }
 
-/** The current value of a colour of tokens.css, for the map and the chart. */
-export function colourOf(token: string): string {
+/** The value of a colour of tokens.css, for what CSS does not style: in the theme in effect, or in the given one. */
+export function colourOf(token: string, scheme: 'light' | 'dark' | '' = ''): string {
   const probe = document.createElement('i')
+  probe.style.colorScheme = scheme
   probe.style.color = `var(--${token})`
   document.body.append(probe)
   const colour = getComputedStyle(probe).color

@@ -1,4 +1,6 @@
 import type { ErrorFacts } from '../../../src/client/cartage-error.ts'
+import type { ChartDefinition } from '../../../src/contract/charts.ts'
+import type { ChartData, ChartProblem } from '../../chart/read/chart-data.ts'
 import type { Shapes } from '../../geo/shapes.ts'
 import type { CellBytes } from './cell-bytes.ts'
 
@@ -51,28 +53,9 @@ export type Questions = {
   shapes: { ask: Readonly<{ column: number; colourBy: number | null }>; answer: Shapes }
   /** Points of two columns of numbers, as longitude and latitude. */
   points: { ask: Readonly<{ x: number; y: number; colourBy: number | null }>; answer: Shapes }
-  /** The values of columns as numbers, at most `most` rows; NaN for NULL. */
-  numbers: { ask: Readonly<{ columns: readonly number[]; most: number }>; answer: NumberColumns }
-  /** All rows, grouped by the value of a column. */
-  groups: { ask: WantedGroups; answer: Groups }
+  /** What a chart of all rows draws. */
+  chart: { ask: Readonly<{ spec: ChartDefinition }>; answer: ChartData | ChartProblem }
 }
-export type NumberColumns = Readonly<{ columns: readonly Float64Array[]; step: number }>
-
-export const groupMeasures = ['count', 'sum', 'average', 'minimum', 'maximum'] as const
-export type GroupMeasure = (typeof groupMeasures)[number]
-export const groupOrders = ['largest first', 'by name', 'as in the result'] as const
-export type GroupOrder = (typeof groupOrders)[number]
-/** At most `most` groups; `of` is the column that is measured. */
-export type WantedGroups = Readonly<{
-  by: number
-  of: number | null
-  measure: GroupMeasure
-  order: GroupOrder
-  most: number
-}>
-/** `measured` is null if no row of the group has a number. `label` is the value as the grid shows it. */
-export type Group = Readonly<{ value: string | null; label: string | null; measured: number | null }>
-export type Groups = Readonly<{ groups: readonly Group[]; total: number }>
 export type Question = keyof Questions
 
 export type ToWorker =

@@ -2,10 +2,9 @@ import { CartageError } from '../../../src/client/cartage-error.ts'
 import { browserTransport } from '../../../src/client/http/browser-transport.ts'
 import { send } from '../../../src/client/http/send.ts'
 import type { HttpResponse } from '../../../src/client/http/transport.ts'
+import { atOnce, readChart } from '../../chart/read/read-chart.ts'
 import { readPoints, readShapes } from '../../geo/shapes.ts'
 import { readBytes } from './cell-bytes.ts'
-import { readGroups } from './groups.ts'
-import { readNumbers } from './numbers.ts'
 import type { FromWorker, ResultOutcome, ResultRow, ToWorker } from './protocol.ts'
 import { refusedBy } from './refused-by.ts'
 import { StoredRows } from './stored-rows.ts'
@@ -63,10 +62,13 @@ function answer(asked: Extract<ToWorker, { kind: 'ask' }>): unknown {
       const read = (row: number) => stored.cells(row, [x, y]) as [string | null, string | null]
       return readPoints(stored.count, read, colourOf(colourBy))
     }
-    case 'numbers':
-      return readNumbers(stored, asked.columns, asked.most)
-    case 'groups':
-      return readGroups(stored, asked)
+    case 'chart': {
+      const rows = {
+        count: stored.count,
+        row: (at: number, columns: readonly number[]) => stored.cells(at, columns),
+      }
+      return atOnce(readChart(asked.spec, stored.columns, rows))
+    }
     case 'find':
       return stored.find(asked.text, asked.from)
   }

@@ -1,0 +1,34 @@
+import type { ChartLabel } from './chart-data.ts'
+
+/** Longer names are cut before they are drawn or told. */
+const longestName = 200
+
+/** A name of the data. Characters that no XML may have are replaced, so that a saved picture can be read. */
+export function labelOf(value: string | null): ChartLabel {
+  if (value === null) return { text: 'NULL', isSaid: true }
+  if (value === '') return { text: 'empty text', isSaid: true }
+  const letters = [...value.slice(0, 4 * longestName)]
+  const cut = letters.length > longestName ? `${letters.slice(0, longestName - 1).join('')}…` : value
+  return { text: cut.replace(/[\r\n]+/g, ' ⏎ ').replace(notDrawn, '\ufffd'), isSaid: false }
+}
+
+export const saidLabel = (text: string): ChartLabel => ({ text, isSaid: true })
+
+const notDrawn = /\p{Cc}|\p{Cs}|[\ufffe\uffff]/gu
+
+/** A number with up to 12 digits: `1,234.5`, `1.5e+21`. */
+export function numberText(value: number): string {
+  const size = Math.abs(value)
+  if (size >= 1e15 || (size > 0 && size < 1e-6)) return String(Number(value.toPrecision(12)))
+  return value.toLocaleString('en-US', { maximumSignificantDigits: 12 })
+}
+
+/** A time in UTC without what is zero at its end: `2026-01-31`, `2026-01-31 10:00`. */
+export function timeText(time: number, hasZone: boolean): string {
+  const date = new Date(time)
+  if (Number.isNaN(date.getTime())) return ''
+  const text = date.toISOString().replace('T', ' ').replace('Z', '')
+  const short = text.replace(/(:00)?\.000$/, '').replace(/(\.\d*?)0+$/, '$1')
+  const day = hasZone ? short : short.replace(/ 00:00$/, '')
+  return hasZone ? `${day} UTC` : day
+}
