@@ -505,6 +505,13 @@ export const errors = {
   tooManyQueries: (most: string) =>
     raise('too-many-queries', 'conflict', `A user has at most ${most} saved queries: delete some`),
 
+  // dashboards
+  dashboardInvalid: (text: string) => raise('dashboard-invalid', 'invalid', text),
+  dashboardNotFound: (name: string, username: string) =>
+    raise('dashboard-not-found', 'not-found', `Dashboard '${name}' of user '${username}' not found`),
+  tooManyDashboards: (most: number) =>
+    raise('too-many-dashboards', 'conflict', `A user has at most ${most} dashboards: delete some`),
+
   // webhooks
   webhookInvalid: (text: string) => raise('webhook-invalid', 'invalid', text),
   webhooksDisabled: () =>

@@ -10,7 +10,17 @@ const root = fileURLToPath(new URL('../src', import.meta.url))
 const layers = [
   ['main.ts', 'service'],
   ['http', 'worker', 'cli'],
-  ['activity', 'sessions', 'imports', 'exports', 'maps', 'saved-queries', 'schedules', 'webhooks'],
+  [
+    'activity',
+    'sessions',
+    'imports',
+    'exports',
+    'maps',
+    'saved-queries',
+    'dashboards',
+    'schedules',
+    'webhooks',
+  ],
   ['keys', 'jobs', 'copy', 'query', 'tables', 'tiles'],
   ['statements'],
   ['doctor', 'usage'],

@@ -11,7 +11,7 @@ import { setup } from './support/service/setup.ts'
 const pages = [
   'README.md',
   'docs/keys.md',
-  ...['tutorial', 'recipes', 'sql', 'files', 'copy', 'jobs', 'schedules'].map(
+  ...['tutorial', 'recipes', 'sql', 'dashboards', 'files', 'copy', 'jobs', 'schedules'].map(
     (name) => `docs/guide/${name}.md`,
   ),
 ]

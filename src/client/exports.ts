@@ -1,5 +1,12 @@
 /** What `cartage/client` has in Node and in browsers alike. */
 
+export type {
+  DashboardDefinition,
+  DashboardDocument,
+  DashboardFilter,
+  DashboardPart,
+  DashboardSummary,
+} from '../contract/dashboards.ts'
 export type * from '../contract/documents.ts'
 export type { ErrorCode } from '../contract/error-codes.ts'
 export type { Api, DataService, SchemaPermission, TablePermission } from '../contract/grants.ts'

@@ -1,4 +1,5 @@
 import type { MeDocument, UsageDocument, UsageFilter } from '../contract/documents.ts'
+import { dashboardsOf } from './api/dashboards-api.ts'
 import { dataOf } from './api/data-api.ts'
 import { exportsOf } from './api/exports-api.ts'
 import { healthOf } from './api/health-api.ts'
@@ -41,6 +42,7 @@ export function userClient(options: ClientOptions, transport: Transport) {
   return {
     ...dataOf(connection, account, numbers),
     ...sessionsOf({ baseUrl: connection.baseUrl, account, username, token, numbers, transport }),
+    dashboards: dashboardsOf(connection, account),
     exports: exportsOf(connection, account),
     imports: importsOf(connection, account),
     jobs: jobsOf(connection, account),

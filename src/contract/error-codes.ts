@@ -138,6 +138,10 @@ export const errorCodes = [
   'query-value-invalid',
   'query-not-found',
   'too-many-queries',
+  // dashboards
+  'dashboard-invalid',
+  'dashboard-not-found',
+  'too-many-dashboards',
   'styles-busy',
   // webhooks
   'webhook-invalid',

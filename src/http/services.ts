@@ -4,6 +4,7 @@ import type { AuditUses } from '../audit/audit-uses.ts'
 import type { Directory } from '../auth/directory.ts'
 import type { Config } from '../config/config.ts'
 import type { Copies } from '../copy/copies.ts'
+import type { Dashboards } from '../dashboards/dashboards.ts'
 import type { Installation } from '../hosts/installation.ts'
 import type { Imports } from '../imports/imports.ts'
 import type { JobFollowers } from '../jobs/follow/job-followers.ts'
@@ -37,6 +38,7 @@ export type Services = Readonly<{
   imports: Imports
   queries: Queries
   savedQueries: SavedQueries
+  dashboards: Dashboards
   sessions: Sessions
   tiles: Tiles
   maps: Maps

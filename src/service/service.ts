@@ -15,6 +15,7 @@ import { KnownTokens } from '../auth/known-tokens.ts'
 import type { Config } from '../config/config.ts'
 import { ConfigError } from '../config/config-variables.ts'
 import { openCopies } from '../copy/copies.ts'
+import { Dashboards } from '../dashboards/dashboards.ts'
 import type { Installation } from '../hosts/installation.ts'
 import { loadHosts } from '../hosts/load-hosts.ts'
 import { connectInstallation } from '../hosts/open-installation.ts'
@@ -241,6 +242,7 @@ function buildShared(config: Config, installation: Installation, directory: Dire
     metrics,
     queries,
     savedQueries: new SavedQueries(queries),
+    dashboards: new Dashboards(databases.control),
     copies,
     tiles,
     maps: new Maps({ config, databases, tiles, directory, secrets }),

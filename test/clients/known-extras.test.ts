@@ -79,6 +79,7 @@ async function bodiesOf(
     createWebhook: { parameters, body: webhook },
     changeWebhook: { parameters: { ...parameters, webhookId }, body: webhook },
     saveQuery: { parameters: { ...parameters, query: 'made' }, body: { sql: 'select 1 as n' } },
+    saveDashboard: { parameters: { ...parameters, dashboard: 'made' }, body: { title: 'Made' } },
     runQuery: { parameters: { ...parameters, query: 'here' }, body: {} },
     createNamedMap: { parameters, body: namedMap('made') },
     replaceNamedMap: { parameters: { ...parameters, template: 'here' }, body: namedMap('here') },

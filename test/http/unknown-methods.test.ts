@@ -19,6 +19,7 @@ test('a method that a path does not have is 405 with those that it has, in the e
     ['PUT', `${user.base}/api/v2/sql/job`, 'POST', sqlSide('PUT')],
     ['GET', `${user.base}/api/v2/sql/job`, 'POST', sqlSide('GET')],
     ['DELETE', `${user.base}/api/v4/jobs`, 'GET, HEAD, POST', sqlSide('DELETE')],
+    ['POST', `${user.base}/api/v4/dashboards/d`, 'DELETE, GET, HEAD, PUT', sqlSide('POST')],
     ['POST', `${user.base}/api/v4/queries/q`, 'DELETE, GET, HEAD, PUT', sqlSide('POST')],
     ['POST', `${user.base}/api/v2/sql/job/1`, 'DELETE, GET, HEAD, PUT', sqlSide('POST')],
     ['PATCH', `${url}/u/${user.username}/api/v3/api_keys/a%2Fb`, 'DELETE, GET, HEAD', keySide],

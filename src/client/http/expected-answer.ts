@@ -49,6 +49,7 @@ const table = ['name', 'privacy', 'table']
 const importDocument = ['id', 'state', 'table_names']
 const schedule = ['name', 'cron', 'query', 'enabled']
 const savedQuery = ['name', 'sql', 'params']
+const dashboard = ['name', 'filters', 'parts', 'queries']
 const webhook = ['id', 'url', 'on']
 const delivery = ['id', 'status']
 const tileJson = ['tilejson', 'tiles', 'vector_layers']
@@ -93,6 +94,9 @@ const members: Partial<Record<OperationId, readonly string[]>> = {
   listQueries: ['queries'],
   saveQuery: savedQuery,
   readQuery: savedQuery,
+  listDashboards: ['dashboards'],
+  saveDashboard: dashboard,
+  readDashboard: dashboard,
   describeQueries: ['openapi', 'paths'],
   listTiles: ['tiles'],
   readTileJson: tileJson,

@@ -1,0 +1,119 @@
+import type { Pool } from 'pg'
+import type { Account } from '../auth/account.ts'
+import { lockUser } from '../auth/account-store.ts'
+import { maxDashboards } from '../contract/dashboards.ts'
+import type { QueryParams } from '../contract/saved-queries.ts'
+import { inTransaction } from '../postgres/transaction.ts'
+import type { Dashboard, DashboardContent } from './read-dashboard.ts'
+
+type Control = Pick<Pool, 'query'>
+
+export type DashboardHead = Omit<Dashboard, 'content'> &
+  Readonly<{ name: string; createdAt: Date; updatedAt: Date }>
+export type StoredDashboard = DashboardHead & Readonly<{ content: DashboardContent }>
+
+/** Undefined: the user has as many as allowed. */
+export async function saveDashboard(
+  control: Pool,
+  { userId }: Account,
+  name: string,
+  { title, description, isPublic, content }: Dashboard,
+): Promise<Readonly<{ dashboard: StoredDashboard; isNew: boolean }> | undefined> {
+  return inTransaction(control, async (tx) => {
+    // Requests at once count one after the other.
+    await lockUser(tx, userId)
+    const others = await tx.query<{ count: number }>(
+      'select count(*)::integer as count from cartage.dashboards where user_id = $1 and name <> $2',
+      [userId, name],
+    )
+    if (others.rows[0]!.count >= maxDashboards) return undefined
+    const { rows } = await tx.query<Row & { is_new: boolean }>(
+      `insert into cartage.dashboards as d (user_id, name, title, description, is_public, content)
+       values ($1, $2, $3, $4, $5, $6)
+       on conflict (user_id, name) do update set title = excluded.title, description = excluded.description,
+         is_public = excluded.is_public, content = excluded.content, updated_at = clock_timestamp()
+       returning ${head}, content, d.xmax = 0 as is_new`,
+      [userId, name, title, description, isPublic, JSON.stringify(content)],
+    )
+    const row = rows[0]!
+    return { dashboard: dashboardOf(row), isNew: row.is_new }
+  })
+}
+
+export async function findDashboard(
+  control: Control,
+  { userId }: Account,
+  name: string,
+): Promise<StoredDashboard | undefined> {
+  const { rows } = await control.query<Row>(
+    `select ${head}, content from cartage.dashboards where user_id = $1 and name = $2`,
+    [userId, name],
+  )
+  return rows[0] && dashboardOf(rows[0])
+}
+
+/** By name. */
+export async function listDashboards(
+  control: Control,
+  { userId }: Account,
+): Promise<readonly DashboardHead[]> {
+  const { rows } = await control.query<HeadRow>(
+    `select ${head} from cartage.dashboards where user_id = $1 order by name collate "C"`,
+    [userId],
+  )
+  return rows.map(headOf)
+}
+
+/** False if there is none. */
+export async function deleteDashboard(control: Control, { userId }: Account, name: string): Promise<boolean> {
+  const { rowCount } = await control.query(
+    'delete from cartage.dashboards where user_id = $1 and name = $2',
+    [userId, name],
+  )
+  return rowCount === 1
+}
+
+export type PartQuery = Readonly<{ name: string; isPublic: boolean; params: QueryParams }>
+
+/** The saved queries of these names, in no order. */
+export async function findPartQueries(
+  control: Control,
+  { userId }: Account,
+  names: readonly string[],
+): Promise<readonly PartQuery[]> {
+  const { rows } = await control.query<{ name: string; is_public: boolean; params: string }>(
+    'select name, is_public, params from cartage.saved_queries where user_id = $1 and name = any ($2)',
+    [userId, names],
+  )
+  return rows.map(({ name, is_public, params }) => ({
+    name,
+    isPublic: is_public,
+    params: JSON.parse(params) as QueryParams,
+  }))
+}
+
+const head = 'name, title, description, is_public, created_at, updated_at'
+
+type HeadRow = Readonly<{
+  name: string
+  title: string
+  description: string
+  is_public: boolean
+  created_at: Date
+  updated_at: Date
+}>
+type Row = HeadRow & Readonly<{ content: string }>
+
+const headOf = ({ name, title, description, is_public, created_at, updated_at }: HeadRow): DashboardHead => ({
+  name,
+  title,
+  description,
+  isPublic: is_public,
+  createdAt: created_at,
+  updatedAt: updated_at,
+})
+
+const dashboardOf = (row: Row): StoredDashboard => ({
+  ...headOf(row),
+  content: JSON.parse(row.content) as DashboardContent,
+})

@@ -1,0 +1,82 @@
+import {
+  type DashboardPart,
+  gridColumns,
+  isPartId,
+  maxDashboardTitle,
+  maxGridRows,
+  maxPartRows,
+  type PartPlace,
+  partIdRule,
+  partKinds,
+} from '../contract/dashboards.ts'
+import { isQueryName } from '../contract/saved-queries.ts'
+import { choiceAt, invalid, type Members, membersAt, refuseUnknown, textAt, wholeAt } from './read-members.ts'
+
+type NewPart = Omit<DashboardPart, 'id'> & Readonly<{ id: string | undefined }>
+
+export function readPart(value: unknown, at: number): NewPart {
+  const place = `parts[${at}]`
+  const given = membersAt(value, place)
+  refuseUnknown(given, ['id', 'title', 'query', 'as', 'column', 'chart', 'x', 'y', 'w', 'h'], place)
+  const { id, title, query, column, chart } = given
+  if (id !== undefined && !(typeof id === 'string' && isPartId(id)))
+    throw invalid(`${place}.id must have ${partIdRule}`)
+  if (typeof query !== 'string' || !isQueryName(query))
+    throw invalid(`${place}.query must be the name of a saved query`)
+  const as = choiceAt(given.as, `${place}.as`, partKinds)
+  if (column !== undefined && as !== 'number')
+    throw invalid(`${place}.column is for a part as number, not as ${as}`)
+  if (chart !== undefined && as !== 'chart')
+    throw invalid(`${place}.chart is for a part as chart, not as ${as}`)
+  return {
+    id,
+    ...(title !== undefined && { title: textAt(title, `${place}.title`, maxDashboardTitle) }),
+    query,
+    as,
+    ...(column !== undefined && { column: textAt(column, `${place}.column`, mostColumn) }),
+    ...(chart !== undefined && { chart: readChart(chart, `${place}.chart`) }),
+    ...readPlace(given, place),
+  }
+}
+
+function readPlace({ x, y, w, h }: Members, place: string): PartPlace {
+  const read = {
+    x: wholeAt(x, `${place}.x`, 0, gridColumns - 1),
+    y: wholeAt(y, `${place}.y`, 0, maxGridRows - 1),
+    w: wholeAt(w, `${place}.w`, 1, gridColumns),
+    h: wholeAt(h, `${place}.h`, 1, maxPartRows),
+  }
+  if (read.x + read.w > gridColumns)
+    throw invalid(`${place} ends beyond the grid: x and w together are at most ${gridColumns}`)
+  return read
+}
+
+/** What it says is up to who draws it. */
+function readChart(value: unknown, place: string): Members {
+  const chart = membersAt(value, place)
+  if (isDeeper(chart, deepestChart)) throw invalid(`${place} is nested deeper than ${deepestChart} levels`)
+  if (JSON.stringify(chart).length > mostChart)
+    throw invalid(`${place} has at most ${mostChart} characters of JSON`)
+  return chart
+}
+
+/** Goes no deeper than asked, as a body may be nested deeper than our stack. */
+const isDeeper = (value: unknown, most: number): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  (most === 0 || Object.values(value).some((each) => isDeeper(each, most - 1)))
+
+export function refuseOverlaps(parts: readonly PartPlace[]): void {
+  for (const [at, part] of parts.entries()) {
+    const other = parts.findIndex((one, before) => before < at && isOver(one, part))
+    if (other >= 0) throw invalid(`parts[${at}] lies over parts[${other}]`)
+  }
+}
+
+const isOver = (one: PartPlace, other: PartPlace) =>
+  one.x < other.x + other.w && other.x < one.x + one.w && one.y < other.y + other.h && other.y < one.y + one.h
+
+/** Characters of a name of PostgreSQL. */
+const mostColumn = 63
+const mostChart = 16 * 1024
+const deepestChart = 10

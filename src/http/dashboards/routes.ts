@@ -1,0 +1,40 @@
+import type { FastifyInstance } from 'fastify'
+import { jobsCaller, sqlCaller } from '../middleware/authenticate.ts'
+import type { Services } from '../services.ts'
+import { dashboardDocument, dashboardSummary } from './document.ts'
+import {
+  deleteDashboardSchema,
+  listDashboardsSchema,
+  readDashboardSchema,
+  saveDashboardSchema,
+} from './schemas.ts'
+
+/** Saved queries on a grid. The master key manages them; a public one can be read without a key. */
+export async function dashboardsRoutes(app: FastifyInstance, services: Services): Promise<void> {
+  const { dashboards } = services
+  // The schemas only describe; the readers report what is wrong, in this API's own words.
+  app.setValidatorCompiler(() => () => true)
+  app.get('/api/v4/dashboards', { ...common, schema: listDashboardsSchema }, async (request) => {
+    const found = await dashboards.list(await jobsCaller(services, request))
+    return { dashboards: found.map(dashboardSummary) }
+  })
+  const save = { ...common, schema: saveDashboardSchema }
+  app.put<Named>('/api/v4/dashboards/:dashboard', save, async (request, reply) => {
+    const principal = await jobsCaller(services, request)
+    const saved = await dashboards.save(principal, request.params.dashboard, request.body)
+    return reply.code(saved.isNew ? 201 : 200).send(dashboardDocument(saved.dashboard))
+  })
+  const read = { ...common, schema: readDashboardSchema }
+  app.get<Named>('/api/v4/dashboards/:dashboard', read, async (request) =>
+    dashboardDocument(await dashboards.read(await sqlCaller(services, request), request.params.dashboard)),
+  )
+  const remove = { ...common, schema: deleteDashboardSchema }
+  app.delete<Named>('/api/v4/dashboards/:dashboard', remove, async (request, reply) => {
+    await dashboards.delete(await jobsCaller(services, request), request.params.dashboard)
+    return reply.code(204).send()
+  })
+}
+
+type Named = { Params: { dashboard: string } }
+
+const common = { config: { rateGroup: 'sql' } } as const

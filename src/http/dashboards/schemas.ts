@@ -1,0 +1,187 @@
+import {
+  dashboardNameRule,
+  filterTypes,
+  gridColumns,
+  leastRefreshSeconds,
+  maxDashboardDescription,
+  maxDashboardFilters,
+  maxDashboardParts,
+  maxDashboardTitle,
+  maxFilterOptions,
+  maxGridRows,
+  maxPartRows,
+  mostRefreshSeconds,
+  partIdRule,
+  partKinds,
+} from '../../contract/dashboards.ts'
+import { queryParamTypes } from '../../contract/saved-queries.ts'
+import { answered, knownExtras, text } from '../middleware/schemas.ts'
+
+/** Described, not enforced: the readers refuse in the words of this API. */
+
+const tags = ['sql']
+const security: readonly Readonly<Record<string, readonly string[]>>[] = [
+  { ApiKeyHTTPBasicAuth: [] },
+  { ApiKeyQueryParam: [] },
+]
+
+const params = {
+  type: 'object',
+  properties: { name: { type: 'string', description: 'User, or organization' } },
+} as const
+const dashboardParams = {
+  type: 'object',
+  properties: { ...params.properties, dashboard: text(`The name of the dashboard: ${dashboardNameRule}`) },
+} as const
+
+const value = { type: ['string', 'number', 'boolean'] } as const
+
+const filter = {
+  type: 'object',
+  required: ['param', 'label', 'type'],
+  properties: {
+    param: text('Queries that have a parameter of this name get the value, others do not'),
+    label: { type: 'string', maxLength: maxDashboardTitle },
+    type: { type: 'string', enum: filterTypes },
+    default: value,
+    options: { type: 'array', items: value, maxItems: maxFilterOptions },
+  },
+} as const
+
+const whole = (minimum: number, maximum: number) => ({ type: 'integer', minimum, maximum }) as const
+
+const partMembers = {
+  id: text(partIdRule),
+  title: { type: 'string', maxLength: maxDashboardTitle },
+  query: text('The name of a saved query'),
+  as: { type: 'string', enum: partKinds },
+  column: text('Of a number: the column of the first row. Without it the first column'),
+  chart: { type: 'object', additionalProperties: true, description: 'Of a chart: how it is drawn' },
+  x: whole(0, gridColumns - 1),
+  y: whole(0, maxGridRows - 1),
+  w: whole(1, gridColumns),
+  h: whole(1, maxPartRows),
+} as const
+const place = ['x', 'y', 'w', 'h'] as const
+
+const title = { type: 'string', maxLength: maxDashboardTitle } as const
+const description = { type: 'string', maxLength: maxDashboardDescription } as const
+const refresh = {
+  type: ['integer', 'null'],
+  minimum: leastRefreshSeconds,
+  maximum: mostRefreshSeconds,
+  description: 'Seconds between two refreshes of a page that shows it. Null: only by hand',
+} as const
+
+const head = {
+  name: { type: 'string' },
+  title,
+  description,
+  public: { type: 'boolean' },
+} as const
+const times = {
+  created_at: { type: 'string', format: 'date-time' },
+  updated_at: { type: 'string', format: 'date-time' },
+} as const
+
+const queryParam = {
+  type: 'object',
+  required: ['type', 'required'],
+  properties: {
+    type: { type: 'string', enum: queryParamTypes },
+    default: {},
+    required: { type: 'boolean' },
+  },
+} as const
+
+const document = {
+  title: 'Dashboard',
+  ...answered({
+    ...head,
+    refresh_seconds: refresh,
+    filters: { type: 'array', items: filter },
+    parts: {
+      type: 'array',
+      items: { type: 'object', required: ['id', 'query', 'as', ...place], properties: partMembers },
+    },
+    queries: {
+      type: 'object',
+      additionalProperties: answered({
+        public: { type: 'boolean' },
+        params: { type: 'object', additionalProperties: queryParam },
+      }),
+      description:
+        'The saved queries of the parts, by name. One that is missing does not exist, or the caller may not run it',
+    },
+    ...times,
+  }),
+} as const
+
+export const saveDashboardSchema = {
+  tags,
+  security,
+  summary: 'Save a dashboard',
+  description:
+    'Makes it, or replaces the one of this name. Parts name saved queries and do not overlap. Needs the master key.',
+  params: dashboardParams,
+  body: {
+    type: 'object',
+    required: ['title'],
+    properties: {
+      title,
+      description,
+      public: { type: 'boolean', default: false, description: 'Whether callers without a key may read it' },
+      refresh_seconds: refresh,
+      filters: { type: 'array', items: filter, maxItems: maxDashboardFilters },
+      parts: {
+        type: 'array',
+        items: { type: 'object', required: ['query', 'as', ...place], properties: partMembers },
+        maxItems: maxDashboardParts,
+      },
+      ...knownExtras,
+    },
+    examples: [
+      {
+        title: 'Towns',
+        filters: [{ param: 'country', label: 'Country', type: 'text', default: 'FR' }],
+        parts: [{ query: 'towns', as: 'table', x: 0, y: 0, w: 12, h: 6 }],
+      },
+    ],
+  },
+  response: {
+    200: { description: 'It was replaced', ...document },
+    201: { description: 'It was made', ...document },
+  },
+} as const
+
+export const listDashboardsSchema = {
+  tags,
+  security,
+  summary: 'List dashboards',
+  description: 'By name, without their parts. Needs the master key.',
+  params,
+  response: {
+    200: {
+      description: 'All of the account',
+      ...answered({ dashboards: { type: 'array', items: answered({ ...head, ...times }) } }),
+    },
+  },
+} as const
+
+export const readDashboardSchema = {
+  tags,
+  summary: 'Read a dashboard',
+  description:
+    'Every dashboard with the master key; a public one with any key that has the SQL API, and without a key. The rows of its parts come from the saved queries.',
+  params: dashboardParams,
+  response: { 200: { description: 'The dashboard', ...document } },
+} as const
+
+export const deleteDashboardSchema = {
+  tags,
+  security,
+  summary: 'Delete a dashboard',
+  description: 'Its queries stay. Needs the master key.',
+  params: dashboardParams,
+  response: { 204: { description: 'It is gone', type: 'null' } },
+} as const
