@@ -165,6 +165,24 @@ test('instantiations, and a config that is too long, are limited', async (t) => 
   assert.ok(limited.headers.get('carto-rate-limit-limit'))
 })
 
+test('named maps and dataviews have rates of their own, and a script reads its end as 200', async (t) => {
+  const rate = { count: 1, seconds: 60, burst: 1 }
+  const { user } = await setup(t, {
+    config: { rateLimitNamed: rate, rateLimitDataview: rate, rateLimitMap: rate },
+  })
+  for (const path of ['/api/v1/map/named', '/api/v1/map/unknown/dataview/n', '/api/v1/map']) {
+    assert.notEqual((await askMaps(user, path)).status, 429, path)
+    const { status, headers, body } = await askMaps(user, path)
+    assert.deepEqual([status, headers.get('carto-rate-limit-remaining')], [429, '0'], path)
+    assert.match(`${headers.get('retry-after')} ${headers.get('carto-rate-limit-reset')}`, /^\d+ \d+$/)
+    const [context] = body.errors_with_context
+    assert.deepEqual([context!.type, context!.subtype], ['limit', 'rate-limit'])
+  }
+  const script = await askMaps(user, '/api/v1/map', { query: { callback: 'f' } })
+  assert.equal(script.status, 200)
+  assert.match(script.bytes.toString(), /^\/\*\*\/f\(\{"errors":\["You are over the limits/)
+})
+
 test('a config of 60 KB fits into an address', async (t) => {
   const { user } = await setup(t)
   const config = JSON.stringify(
