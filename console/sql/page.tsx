@@ -75,7 +75,7 @@ export default function SqlPage() {
       <Results sortOnServer={sortOnServer} />
       <WhileRunning />
       {isHistoryOpen && <HistoryDialog close={() => setHistoryOpen(false)} />}
-      <SavedDialog />
+      <SavedDialog insert={(text) => editor.current?.insert(text)} />
       {risky && (
         <Confirm title="Run this statement?" act="Run anyway" onDone={finishConfirm}>
           <p>{risky.risk}</p>
@@ -85,13 +85,13 @@ export default function SqlPage() {
   )
 }
 
-function SavedDialog() {
+function SavedDialog({ insert }: Readonly<{ insert: (text: string) => void }>) {
   const dialog = savedDialog.value
   const close = () => {
     savedDialog.value = undefined
   }
   if (dialog?.kind === 'save') return <SaveDialog text={dialog.text} name={dialog.name} close={close} />
-  return dialog ? <OpenDialog close={close} /> : null
+  return dialog ? <OpenDialog close={close} insert={insert} /> : null
 }
 
 const sortOnServer = ({ text, bound, from, draftId, as }: Run, order: ServerOrder) =>

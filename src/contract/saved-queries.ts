@@ -1,9 +1,12 @@
 /** Queries that callers run by name. */
 
+/** With `/` a name is in a folder. No part is `.` or `..`, which programs would take out of an address. */
 export const queryNameRule =
-  '1 to 128 letters, digits, dots, hyphens or underscores, and begin with a letter, a digit or an underscore'
+  '1 to 128 letters, digits, dots, hyphens, underscores or slashes, and begin with a letter, a digit or an underscore, also after each slash'
 export const isQueryName = (text: string) =>
-  /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$/.test(text) && text !== 'openapi.json'
+  text.length <= 128 &&
+  /^[A-Za-z0-9_][A-Za-z0-9_.-]*(\/[A-Za-z0-9_][A-Za-z0-9_.-]*)*$/.test(text) &&
+  text !== 'openapi.json'
 
 export const queryParamRule =
   '1 to 63 letters, digits or underscores, and begin with a letter or an underscore'

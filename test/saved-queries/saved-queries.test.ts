@@ -309,15 +309,38 @@ test('a definition that cannot run is refused, and nothing is saved', async (t) 
   assert.equal((await user.sql('select count(*)::int as n from cities')).rows[0].n, 4)
 })
 
-test('a name has letters, digits, dots, hyphens and underscores; openapi.json is none', async (t) => {
+test('a name has letters, digits, dots, hyphens, underscores, and slashes between folders; openapi.json is none', async (t) => {
   const { user } = await setup(t)
   const put = (name: string) =>
     askQueries(user, `/${encodeURIComponent(name)}`, { method: 'PUT', body: { sql: 'select 1' } })
-  for (const name of ['a', 'A.b-c_9', '9', 'constructor', '__proto__', 'x'.repeat(128)]) {
+  for (const name of [
+    'a',
+    'A.b-c_9',
+    '9',
+    'constructor',
+    '__proto__',
+    'x'.repeat(128),
+    'reports/2026/a.b',
+    'a/rows',
+  ]) {
     assert.equal((await put(name)).status, 201, name)
-    assert.equal((await askQueries(user, `/${name}/rows`)).status, 200, name)
+    assert.equal((await askQueries(user, `/${encodeURIComponent(name)}/rows`)).status, 200, name)
   }
-  for (const name of ['a b', "a'b", 'a/b', '.a', '-a', 'é', 'a\nb', 'x'.repeat(129), '%', 'a\u202eb'])
+  for (const name of [
+    'a b',
+    "a'b",
+    'a/',
+    '/a',
+    'a//b',
+    'a/../b',
+    '.a',
+    '-a',
+    'é',
+    'a\nb',
+    'x'.repeat(129),
+    '%',
+    'a\u202eb',
+  ])
     assert.equal((await put(name)).status, 400, name)
   assert.notEqual((await put('openapi.json')).status, 201)
   assert.equal((await put('a\0b')).status, 400)
@@ -380,11 +403,13 @@ test('the OpenAPI description of the queries is valid, and names what each takes
     params: { t: { type: 'text[]', default: ['a'] } },
     public: true,
   })
+  await saved(user, 'reports%2Ftags', { sql: 'select 1' })
   const document = (await (await askQueries(user, '/openapi.json')).json()) as {
     paths: Record<string, { get: { parameters: { name: string; required?: boolean }[] } }>
   }
   const verdict = await new Validator().validate(structuredClone(document))
   assert.ok(verdict.valid, JSON.stringify(verdict.errors))
+  assert.ok('/api/v4/queries/reports%2Ftags/rows' in document.paths)
   const { parameters } = document.paths['/api/v4/queries/cities/rows']!.get
   assert.deepEqual(
     parameters.slice(0, 2).map(({ name, required }) => [name, required]),
@@ -402,18 +427,21 @@ test('the client saves, lists, reads, runs and deletes', async (t) => {
   const { user } = house
   await makeCities(user)
   const { queries } = clientOf(t, house)
-  await queries.save('cities', cities as Parameters<typeof queries.save>[1])
+  await queries.save('reports/cities', cities as Parameters<typeof queries.save>[1])
   assert.deepEqual(
     (await queries.list()).map(({ name }) => name),
-    ['cities'],
+    ['reports/cities'],
   )
-  assert.equal((await queries.get('cities')).sql, cities.sql)
-  const { rows } = await queries.run<{ name: string }>('cities', { country: 'FR', least: 1000n })
+  assert.equal((await queries.get('reports/cities')).sql, cities.sql)
+  const { rows } = await queries.run<{ name: string }>('reports/cities', { country: 'FR', least: 1000n })
   assert.deepEqual(rows, [{ name: 'Paris', people: 2000 }])
   const bytes: Uint8Array[] = []
-  for await (const part of await queries.run('cities', { country: 'NO' }).as('csv')) bytes.push(part)
+  for await (const part of await queries.run('reports/cities', { country: 'NO' }).as('csv')) bytes.push(part)
   assert.equal(Buffer.concat(bytes).toString(), 'name,people\r\nOslo,700\r\n')
-  assert.ok(JSON.stringify(await queries.describe()).includes('/cities/rows'))
-  await queries.delete('cities')
-  await assert.rejects(queries.run('cities', { country: 'FR' }), { status: 404, code: 'query-not-found' })
+  assert.ok(JSON.stringify(await queries.describe()).includes('/reports%2Fcities/rows'))
+  await queries.delete('reports/cities')
+  await assert.rejects(queries.run('reports/cities', { country: 'FR' }), {
+    status: 404,
+    code: 'query-not-found',
+  })
 })

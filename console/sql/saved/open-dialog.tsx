@@ -1,26 +1,37 @@
 import { useState } from 'preact/hooks'
 import type { SavedQueryDocument } from '../../../src/contract/saved-queries.ts'
-import { curlLine } from '../../api/curl.ts'
-import { session } from '../../api/session.ts'
-import { copyText } from '../../parts/controls/copy-button.tsx'
 import { Confirm, Dialog } from '../../parts/controls/dialog.tsx'
+import { LeftOut } from '../../parts/controls/filter-field.tsx'
 import { SearchField } from '../../parts/controls/search-field.tsx'
-import { formatAge, shorten } from '../../parts/format.ts'
 import { Load, useLoaded } from '../../parts/loading.tsx'
 import { Empty, ErrorNotice } from '../../parts/notice.tsx'
 import { useWork } from '../../parts/work.ts'
-import { addDraft } from '../drafts.ts'
+import { addDraft, changeDraft, currentDraft } from '../drafts.ts'
+import { foldersOf } from './folders.ts'
+import { QueryLine } from './query-line.tsx'
 import { deleteQuery, givenBy, listQueries } from './saved-queries.ts'
 
-/** The queries saved in the account. Choosing one opens it in a new draft. */
-export function OpenDialog({ close }: Readonly<{ close: () => void }>) {
+type OpenProps = Readonly<{ close: () => void; insert: (text: string) => void }>
+
+/** The queries saved in the account, by folders. Choosing one opens it in a new draft, or inserts it at the cursor. */
+export function OpenDialog({ close, insert }: OpenProps) {
   const [text, setText] = useState('')
   const queries = useLoaded(listQueries, [])
-  const matches = ({ name, description, sql }: SavedQueryDocument) =>
-    `${name} ${description} ${sql}`.toLowerCase().includes(text.toLowerCase())
-  const open = (query: SavedQueryDocument) => {
-    close()
-    addDraft(query.sql, query.name, givenBy(query))
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean)
+  const matches = ({ name, description, sql }: SavedQueryDocument) => {
+    const all = `${name} ${description} ${sql}`.toLowerCase()
+    return words.every((word) => all.includes(word))
+  }
+  const acts = {
+    open: (query: SavedQueryDocument) => {
+      close()
+      addDraft(query.sql, query.name, givenBy(query))
+    },
+    insert: (query: SavedQueryDocument) => {
+      close()
+      giveDefaults(query)
+      insert(query.sql)
+    },
   }
   return (
     <Dialog title="Open query" onClose={close} isWide>
@@ -30,8 +41,9 @@ export function OpenDialog({ close }: Readonly<{ close: () => void }>) {
           <Queries
             queries={all.filter(matches)}
             isNone={all.length === 0}
-            open={open}
+            isSearch={words.length > 0}
             changed={queries.reload}
+            {...acts}
           />
         )}
       </Load>
@@ -39,14 +51,26 @@ export function OpenDialog({ close }: Readonly<{ close: () => void }>) {
   )
 }
 
+/** For parameters that have no value in the draft yet. */
+function giveDefaults(query: SavedQueryDocument): void {
+  const draft = currentDraft.peek()
+  const defaults = givenBy(query)
+  if (draft && Object.keys(defaults).length > 0)
+    changeDraft(draft.id, { values: { ...defaults, ...draft.values } })
+}
+
+const mostShown = 300
+
 type QueriesProps = Readonly<{
   queries: readonly SavedQueryDocument[]
   isNone: boolean
+  isSearch: boolean
   open: (query: SavedQueryDocument) => void
+  insert: (query: SavedQueryDocument) => void
   changed: () => void
 }>
 
-function Queries({ queries, isNone, open, changed }: QueriesProps) {
+function Queries({ queries, isNone, isSearch, changed, ...acts }: QueriesProps) {
   const [leaving, setLeaving] = useState<string | undefined>(undefined)
   const { error, begin } = useWork()
   if (queries.length === 0)
@@ -59,33 +83,23 @@ function Queries({ queries, isNone, open, changed }: QueriesProps) {
   return (
     <div class="history">
       {error !== undefined && <ErrorNotice error={error} />}
-      {queries.map((query) => (
-        <div key={query.name} class="saved-query">
-          <button type="button" class="quiet grow" onClick={() => open(query)}>
-            <span>
-              <strong>{query.name}</strong> {query.public && <span class="badge">public</span>}
-              <br />
-              <span class="small muted">{query.description || shorten(query.sql, 120)}</span>
-            </span>
-            <span class="small muted">{formatAge(query.updated_at)}</span>
-          </button>
-          <button
-            type="button"
-            class="quiet"
-            onClick={() => void copyText(curlOf(query), 'curl command copied, without the token')}
-          >
-            Copy curl
-          </button>
-          <button
-            type="button"
-            class="quiet"
-            aria-label={`Delete ${query.name}`}
-            onClick={() => setLeaving(query.name)}
-          >
-            Delete
-          </button>
-        </div>
-      ))}
+      {foldersOf(queries.slice(0, mostShown)).map(({ path, queries: inside }) => {
+        const lines = inside.map((query) => (
+          <QueryLine key={query.name} query={query} folder={path} remove={setLeaving} {...acts} />
+        ))
+        // A search opens the folders in which it finds something.
+        return path === '' ? (
+          lines
+        ) : (
+          <details key={`${path} ${isSearch}`} class="folder" open={isSearch || undefined}>
+            <summary>
+              {path} <span class="small muted">{inside.length}</span>
+            </summary>
+            {lines}
+          </details>
+        )
+      })}
+      <LeftOut count={queries.length - mostShown} noun="query" />
       {leaving !== undefined && (
         <Confirm title={`Delete ${leaving}?`} act="Delete" onDone={finish}>
           <p>Programs that run it get 404.</p>
@@ -94,11 +108,3 @@ function Queries({ queries, isNone, open, changed }: QueriesProps) {
     </div>
   )
 }
-
-const curlOf = ({ name, params }: SavedQueryDocument) =>
-  curlLine('runQueryByGet', {
-    username: session.value?.username ?? '',
-    token: undefined,
-    parameters: { query: name },
-    query: Object.fromEntries(Object.keys(params).map((param) => [param, ''])),
-  })

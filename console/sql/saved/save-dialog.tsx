@@ -34,7 +34,7 @@ function SaveForm({
   close,
   known,
 }: SaveProps & Readonly<{ known: readonly SavedQueryDocument[] }>) {
-  const [name, setName] = useState(() => draftName.replace(/[^\w.-]+/g, '-'))
+  const [name, setName] = useState(() => draftName.replace(/[^\w./-]+/g, '-'))
   const former = known.find((query) => query.name === name)
   const [description, setDescription] = useState(() => former?.description ?? '')
   const [isPublic, setPublic] = useState(() => former?.public ?? false)
@@ -58,9 +58,7 @@ function SaveForm({
         Everyone with a key of this account can run it by its name, with the rights of that key. Only the
         Master key shows its SQL.
       </p>
-      <Field label="Name" problem={isQueryName(name) ? undefined : `A name must have ${queryNameRule}`}>
-        {(given) => <input {...given} value={name} onInput={(event) => setName(event.currentTarget.value)} />}
-      </Field>
+      <NameField name={name} change={setName} />
       <Field label="Description (optional)">
         {(given) => (
           <input
@@ -76,6 +74,18 @@ function SaveForm({
       {error !== undefined && <ErrorNotice error={error} />}
       <Acts isBusy={isBusy} isValid={isQueryName(name)} close={close} />
     </form>
+  )
+}
+
+function NameField({ name, change }: Readonly<{ name: string; change: (name: string) => void }>) {
+  return (
+    <Field
+      label="Name"
+      help="Slashes make folders: reports/towns"
+      problem={isQueryName(name) ? undefined : `A name must have ${queryNameRule}`}
+    >
+      {(given) => <input {...given} value={name} onInput={(event) => change(event.currentTarget.value)} />}
+    </Field>
   )
 }
 

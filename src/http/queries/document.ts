@@ -29,7 +29,9 @@ export function openapiOfQueries(username: string, url: string, queries: readonl
         ApiKeyQueryParam: { type: 'apiKey', in: 'query', name: 'api_key' },
       },
     },
-    paths: Object.fromEntries(queries.map((query) => [`/api/v4/queries/${query.name}/rows`, pathOf(query)])),
+    paths: Object.fromEntries(
+      queries.map((query) => [`/api/v4/queries/${encodeURIComponent(query.name)}/rows`, pathOf(query)]),
+    ),
   }
 }
 
