@@ -1,11 +1,10 @@
-import type { UsageDocument, UsagePeriodDocument } from '../../src/contract/documents.ts'
+import type { UsageDocument } from '../../src/contract/documents.ts'
 import { requestJson, requestText } from '../api/request.ts'
 import { session } from '../api/session.ts'
 import { saveFile } from '../parts/browser/files.ts'
-import { formatBytes, formatCount } from '../parts/format.ts'
 import { Load, useLoaded } from '../parts/loading.tsx'
-import { Empty, ErrorNotice } from '../parts/notice.tsx'
-import { Table } from '../parts/table.tsx'
+import { ErrorNotice } from '../parts/notice.tsx'
+import { UsageTable } from '../parts/usage-table.tsx'
 import { useWork } from '../parts/work.ts'
 
 /** What the account has used in the last 30 days. */
@@ -29,46 +28,7 @@ export function UsagePanel() {
         </button>
       </div>
       {error !== undefined && <ErrorNotice error={error} />}
-      <Load from={usage}>
-        {({ periods }) =>
-          periods.length === 0 ? <Empty>Nothing was used in the last 30 days.</Empty> : <Days of={periods} />
-        }
-      </Load>
+      <Load from={usage}>{({ periods }) => <UsageTable periods={periods} />}</Load>
     </section>
-  )
-}
-
-function Days({ of: periods }: Readonly<{ of: readonly UsagePeriodDocument[] }>) {
-  return (
-    <Table
-      label="Usage by day"
-      head={[
-        'Day (UTC)',
-        'Requests',
-        'Jobs',
-        'Tiles',
-        'PostgreSQL',
-        'Rows out',
-        'Rows in',
-        'Out',
-        'In',
-        'Disk',
-      ]}
-    >
-      {periods.toReversed().map((day) => (
-        <tr key={day.from}>
-          <td>{day.from.slice(0, 10)}</td>
-          <td>{formatCount(Object.values(day.requests).reduce((sum, count) => sum + count, 0))}</td>
-          <td>{formatCount(day.jobs)}</td>
-          <td>{formatCount(day.tiles)}</td>
-          <td>{day.postgres_seconds.toFixed(1)} s</td>
-          <td>{formatCount(day.rows_out)}</td>
-          <td>{formatCount(day.rows_in)}</td>
-          <td>{formatBytes(day.bytes_out)}</td>
-          <td>{formatBytes(day.bytes_in)}</td>
-          <td>{day.disk_bytes === null ? '' : formatBytes(day.disk_bytes)}</td>
-        </tr>
-      ))}
-    </Table>
   )
 }

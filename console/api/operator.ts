@@ -3,18 +3,24 @@ import type {
   AuditDocument,
   AuditFilter,
   CheckDocument,
+  DrainDocument,
   HostDocument,
+  LimitChanges,
+  MoveDocument,
   NewOrganization,
   NewUser,
   OrganizationDocument,
+  PlanDocument,
   Readiness,
+  ReplicaDocument,
   StoppedActivity,
+  UsageDocument,
   UserChanges,
   UserDocument,
   UserKeyList,
 } from '../../src/contract/documents.ts'
 import { ApiError } from './api-error.ts'
-import { requestJson } from './request.ts'
+import { requestJson, requestText } from './request.ts'
 
 /** The admin API, for the operator page. */
 
@@ -63,6 +69,51 @@ export const deleteOrganization = (organization: string) =>
 
 export const listHosts = async (signal: AbortSignal) =>
   (await requestJson<{ hosts: readonly HostDocument[] }>('listHosts', { signal })).hosts
+
+/** Whether users are made there and move there. */
+export const changeHost = (host: string, accepts_users: boolean) =>
+  requestJson<HostDocument>('changeHost', { parameters: { host }, json: { accepts_users } })
+
+/** Moves all that it has to other hosts. */
+export const drainHost = (host: string) =>
+  requestJson<DrainDocument>('drainHost', { parameters: { host }, json: {} })
+
+export const listReplicas = async (host: string, signal: AbortSignal) =>
+  (
+    await requestJson<{ replicas: readonly ReplicaDocument[] }>('listReplicas', {
+      parameters: { host },
+      signal,
+    })
+  ).replicas
+
+export const listMoves = async (signal: AbortSignal) =>
+  (await requestJson<{ moves: readonly MoveDocument[] }>('listMoves', { query: { limit: 50 }, signal })).moves
+
+export const cancelMove = (id: number) =>
+  requestJson<MoveDocument>('cancelMove', { parameters: { move: String(id) } })
+
+export const moveUser = (username: string, host: string) =>
+  requestJson<MoveDocument>('moveUser', { parameters: { username }, json: { host } })
+
+export const moveOrganization = (organization: string, host: string) =>
+  requestJson<MoveDocument>('moveOrganization', { parameters: { organization }, json: { host } })
+
+export const readUserUsage = (username: string, signal: AbortSignal) =>
+  requestJson<UsageDocument>('readUserUsage', { parameters: { username }, signal })
+
+export const userUsageAsCsv = (username: string) =>
+  requestText('readUserUsage', { parameters: { username }, query: { format: 'csv' } })
+
+export const listPlans = async (signal: AbortSignal) =>
+  (await requestJson<{ plans: readonly PlanDocument[] }>('listPlans', { signal })).plans
+
+export const createPlan = (name: string, limits: LimitChanges) =>
+  requestJson<PlanDocument>('createPlan', { json: { name, limits } })
+
+export const changePlan = (plan: string, limits: LimitChanges) =>
+  requestJson<PlanDocument>('changePlan', { parameters: { plan }, json: { limits } })
+
+export const deletePlan = (plan: string) => requestJson('deletePlan', { parameters: { plan } })
 
 export const runDoctor = async (signal: AbortSignal) =>
   (await requestJson<{ checks: readonly CheckDocument[] }>('runDoctor', { signal })).checks

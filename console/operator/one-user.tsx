@@ -10,9 +10,11 @@ import { formatTime, plural } from '../parts/format.ts'
 import { Load, useLoaded } from '../parts/loading.tsx'
 import { Empty, ErrorNotice } from '../parts/notice.tsx'
 import { toast } from '../parts/toast.tsx'
+import { MovePanel } from './hosts/move-panel.tsx'
+import { UserLimits } from './limits/user-limits.tsx'
 import { SuspensionPanel } from './suspension.tsx'
 import { UserKeys } from './user-keys.tsx'
-import { UserLimits } from './user-limits.tsx'
+import { UserUsage } from './user-usage.tsx'
 
 export function OneUserPage({ username }: Readonly<{ username: string }>) {
   const user = useLoaded((signal) => readUser(username, signal), [username])
@@ -77,6 +79,8 @@ function KnownUser({ of: user, reload }: Readonly<{ of: UserDocument; reload: ()
       {error !== undefined && <ErrorNotice error={error} />}
       <UserLimits key={JSON.stringify(user)} of={user} reload={reload} />
       <UserKeys username={username} />
+      <UserUsage username={username} />
+      <MovePanel of={user} />
       <SuspensionPanel key={user.suspended_at} of={user} reload={reload} />
     </>
   )

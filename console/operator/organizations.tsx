@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import type { OrganizationDocument } from '../../src/contract/documents.ts'
-import { createOrganization, deleteOrganization, listOrganizations } from '../api/operator.ts'
+import { createOrganization, deleteOrganization, listHosts, listOrganizations } from '../api/operator.ts'
 import { hrefOf, pathTo } from '../parts/browser/route.ts'
 import { ConfirmedAct } from '../parts/controls/confirmed-act.tsx'
 import { formatAge, formatTime } from '../parts/format.ts'
@@ -9,6 +9,7 @@ import { Empty, ErrorNotice } from '../parts/notice.tsx'
 import { Table } from '../parts/table.tsx'
 import { toast } from '../parts/toast.tsx'
 import { useWork } from '../parts/work.ts'
+import { MoveTo } from './hosts/move-to.tsx'
 import { MadeKey } from './made-key.tsx'
 import { QuotaField, readQuota } from './quota-field.tsx'
 import { TextField } from './text-field.tsx'
@@ -38,6 +39,7 @@ function List({
   changed: () => void
   failed: (error: unknown) => void
 }>) {
+  const hosts = useLoaded(listHosts, []).value ?? []
   if (organizations.length === 0) return <Empty>No organizations yet.</Empty>
   const remove = (name: string) => async () => {
     await deleteOrganization(name)
@@ -45,12 +47,21 @@ function List({
     changed()
   }
   return (
-    <Table label="Organizations" head={['Name', 'Owner', 'Created', 'Delete']}>
-      {organizations.map(({ name, owner: { username }, created_at }) => (
+    <Table
+      label="Organizations"
+      head={['Name', 'Owner', 'Created', ...(hosts.length > 1 ? ['Host', 'Move'] : []), 'Delete']}
+    >
+      {organizations.map(({ name, owner: { username }, created_at, host }) => (
         <tr key={name}>
           <td>{name}</td>
           <td>{username && <a href={hrefOf(pathTo('operator', 'users', username))}>{username}</a>}</td>
           <td title={formatTime(created_at)}>{formatAge(created_at)}</td>
+          {hosts.length > 1 && <td>{host}</td>}
+          {hosts.length > 1 && (
+            <td>
+              <MoveTo of={{ kind: 'organization', name, host }} hosts={hosts} />
+            </td>
+          )}
           <td>
             <ConfirmedAct
               name={name}

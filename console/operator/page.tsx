@@ -5,7 +5,9 @@ import { Empty } from '../parts/notice.tsx'
 import { ActivityPage } from './activity.tsx'
 import { AuditPage } from './audit.tsx'
 import { DoctorPage } from './doctor.tsx'
-import { HostsPage } from './hosts.tsx'
+import { HostsPage } from './hosts/hosts.tsx'
+import { OnePlanPage } from './limits/one-plan.tsx'
+import { PlansPage } from './limits/plans.tsx'
 import { NewUserPage } from './new-user.tsx'
 import { OneUserPage } from './one-user.tsx'
 import css from './operator.css' with { type: 'text' }
@@ -19,6 +21,7 @@ const sections: Readonly<Record<string, ComponentType>> = {
   overview: OverviewPage,
   users: UserListPage,
   organizations: OrganizationsPage,
+  plans: PlansPage,
   hosts: HostsPage,
   doctor: DoctorPage,
   audit: AuditPage,
@@ -57,6 +60,7 @@ function shown(section: string, name: string | undefined) {
   if (section === 'users' && name !== undefined) {
     return name === 'new' ? <NewUserPage /> : <OneUserPage username={name} />
   }
+  if (section === 'plans' && name !== undefined) return <OnePlanPage name={name} />
   const Section = Object.hasOwn(sections, section) ? sections[section] : undefined
   return Section ? <Section /> : <Empty>Page not found.</Empty>
 }

@@ -639,6 +639,8 @@ export type UserDocument = Readonly<{
   plan: string | null
   /** Its own, else those of its plan, else the configured ones. */
   effective_limits: EffectiveLimits
+  /** The PostgreSQL cluster that has its database. */
+  host: string | null
   schema: string
   created_at: string
   /** Null unless the user is suspended. */
@@ -681,6 +683,8 @@ export type PlanDocument = Readonly<{
 export type OrganizationDocument = Readonly<{
   name: string
   owner: Readonly<{ username: string | null }>
+  /** The PostgreSQL cluster that has its database. */
+  host: string | null
   created_at: string
 }>
 export type NewOrganization = Readonly<{

@@ -11,9 +11,10 @@ import type {
   PlanDocument,
   UserDocument,
 } from '../../contract/documents.ts'
+import type { Hosts } from '../../postgres/hosts.ts'
 
-/** With the limits as this process is configured. */
-export function userDocument(account: Account, config: Config): UserDocument {
+/** With the limits as this process is configured, and the host by its name. */
+export function userDocument(account: Account, config: Config, hosts: Hosts): UserDocument {
   return {
     username: account.username,
     organization: account.organization?.name ?? null,
@@ -23,12 +24,16 @@ export function userDocument(account: Account, config: Config): UserDocument {
     limits: account.limits,
     plan: account.plan,
     effective_limits: effectiveLimits(account, config),
+    host: hostName(hosts, account.hostId),
     schema: account.schema,
     created_at: account.createdAt.toISOString(),
     suspended_at: account.suspension?.since.toISOString() ?? null,
     suspended_reason: account.suspension?.reason ?? null,
   }
 }
+
+/** Null: this process has not heard of a host that was added at this moment. */
+const hostName = (hosts: Hosts, id: number) => (hosts.has(id) ? hosts.get(id).name : null)
 
 function effectiveLimits({ setLimits }: Account, config: Config): EffectiveLimits {
   const numbers = accountLimitNames.map((name) => [name, limitOf(config, setLimits, name).value])
@@ -44,10 +49,11 @@ export const planDocument = ({ name, limits, users, createdAt, updatedAt }: Plan
   updated_at: updatedAt.toISOString(),
 })
 
-export function organizationDocument(organization: Organization): OrganizationDocument {
+export function organizationDocument(organization: Organization, hosts: Hosts): OrganizationDocument {
   return {
     name: organization.name,
     owner: { username: organization.owner },
+    host: hostName(hosts, organization.hostId),
     created_at: organization.createdAt.toISOString(),
   }
 }

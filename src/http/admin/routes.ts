@@ -8,6 +8,7 @@ import { findOrganization, listOrganizations } from '../../accounts/organization
 import { resumeUser, suspendUser } from '../../accounts/suspension/suspend-user.ts'
 import { updateUser } from '../../accounts/update-user.ts'
 import { listAccounts } from '../../accounts/user-store.ts'
+import type { Account } from '../../auth/account.ts'
 import { userByName } from '../../auth/account-store.ts'
 import { errors } from '../../errors.ts'
 import type { Key } from '../../keys/key.ts'
@@ -73,24 +74,26 @@ function requireAdmin(services: Services, request: FastifyRequest): void {
 
 const sha256 = (text: string) => createHash('sha256').update(text).digest()
 
-function userRoutes(app: FastifyInstance, { installation, config, databases: { control } }: Services): void {
+function userRoutes(app: FastifyInstance, { installation, config, databases }: Services): void {
+  const { control, hosts } = databases
+  const documentOf = (account: Account) => userDocument(account, config, hosts)
   app.post('/users', { schema: newUserSchema, attachValidation: true }, async (request, reply) => {
     const created = await createUser(installation, readNewUser(request))
-    return reply.code(201).send({ ...userDocument(created.account, config), api_key: created.masterToken })
+    return reply.code(201).send({ ...documentOf(created.account), api_key: created.masterToken })
   })
 
   app.get('/users', { schema: userListSchema }, async () => ({
-    users: (await listAccounts(control)).map((account) => userDocument(account, config)),
+    users: (await listAccounts(control)).map(documentOf),
   }))
 
   app.get<OneUser>('/users/:username', { schema: userSchema }, async ({ params }) => {
     const account = await userByName(control, params.username)
     if (!account) throw errors.accountNotFound('User', params.username)
-    return userDocument(account, config)
+    return documentOf(account)
   })
 
   app.patch<OneUser>('/users/:username', { schema: changesSchema, attachValidation: true }, async (request) =>
-    userDocument(await updateUser(installation, request.params.username, readChanges(request)), config),
+    documentOf(await updateUser(installation, request.params.username, readChanges(request))),
   )
 
   app.delete<OneUser>('/users/:username', { schema: userRemovalSchema }, async ({ params }) => {
@@ -99,15 +102,18 @@ function userRoutes(app: FastifyInstance, { installation, config, databases: { c
   })
 }
 
-function suspensionRoutes(app: FastifyInstance, { installation, config }: Services): void {
+function suspensionRoutes(
+  app: FastifyInstance,
+  { installation, config, databases: { hosts } }: Services,
+): void {
   const suspension = { schema: suspensionSchema, attachValidation: true }
   app.post<OneUser>('/users/:username/suspend', suspension, async (request) => {
     const reason = readSuspension(request)
-    return userDocument(await suspendUser(installation, request.params.username, reason), config)
+    return userDocument(await suspendUser(installation, request.params.username, reason), config, hosts)
   })
 
   app.post<OneUser>('/users/:username/resume', { schema: resumptionSchema }, async ({ params }) =>
-    userDocument(await resumeUser(installation, params.username), config),
+    userDocument(await resumeUser(installation, params.username), config, hosts),
   )
 }
 
@@ -151,24 +157,24 @@ function masterKeyRoutes(app: FastifyInstance, { installation }: Services): void
 
 function organizationRoutes(app: FastifyInstance, services: Services): void {
   const { installation, config } = services
-  const { control } = services.databases
+  const { control, hosts } = services.databases
   const creation = { schema: newOrganizationSchema, attachValidation: true }
   app.post('/organizations', creation, async (request, reply) => {
     const { organization, owner } = await createOrganization(installation, readNewOrganization(request))
     return reply.code(201).send({
-      ...organizationDocument(organization),
-      owner: { ...userDocument(owner.account, config), api_key: owner.masterToken },
+      ...organizationDocument(organization, hosts),
+      owner: { ...userDocument(owner.account, config, hosts), api_key: owner.masterToken },
     })
   })
 
   app.get('/organizations', { schema: organizationListSchema }, async () => ({
-    organizations: (await listOrganizations(control)).map(organizationDocument),
+    organizations: (await listOrganizations(control)).map((each) => organizationDocument(each, hosts)),
   }))
 
   app.get<OneOrganization>(one, { schema: organizationSchema }, async ({ params }) => {
     const found = await findOrganization(control, params.organization)
     if (found?.state !== 'active') throw errors.accountNotFound('Organization', params.organization)
-    return organizationDocument(found)
+    return organizationDocument(found, hosts)
   })
 
   app.delete<OneOrganization>(one, { schema: organizationRemovalSchema }, async ({ params }) => {

@@ -30,6 +30,11 @@ const owner = {
   properties: { username, quota_in_bytes: quota, api_key: masterToken },
 } as const
 
+const host = {
+  type: ['string', 'null'],
+  description: 'The PostgreSQL cluster that has its database',
+} as const
+
 const user = {
   title: 'User',
   description: 'The user',
@@ -42,6 +47,7 @@ const user = {
     limits: { ...setLimits, description: 'Its own limits' },
     plan: { type: ['string', 'null'] },
     effective_limits: effectiveLimits,
+    host,
     schema: text,
     created_at: time,
     suspended_at: { type: ['string', 'null'], format: 'date-time', description: 'null: not suspended' },
@@ -62,6 +68,7 @@ const organization = {
   ...answered({
     name: username,
     owner: answered({ username: { type: ['string', 'null'] } }),
+    host,
     created_at: time,
   }),
 } as const

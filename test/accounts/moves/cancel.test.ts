@@ -4,7 +4,7 @@ import pg from 'pg'
 import { cartage } from '../../support/http/call.ts'
 import { admin, isError, newUser, startWithTwoHosts } from '../../support/postgres/two-hosts.ts'
 import { runSql, withDatabase } from '../../support/runner/namespace.ts'
-import { leftOn, untilEnded } from '../../support/service/moving.ts'
+import { leftOn, slowTable, untilEnded } from '../../support/service/moving.ts'
 import { eventually } from '../../support/service/setup.ts'
 
 test('a move is cancelled before its switch, and leaves nothing behind; after it that is refused', async (t) => {
@@ -98,10 +98,3 @@ test('a move that is being switched cannot be cancelled', async (t) => {
   await assert.rejects(cancelled, isError(409))
   assert.equal((await untilEnded(operator, id)).phase, 'done')
 })
-
-/** Its check runs again when the row is copied, and takes a minute, but only there. */
-const slowTable = `
-  create function waits() returns boolean language sql as $$ select pg_catalog.pg_sleep(
-    case when pg_catalog.current_setting('application_name') = 'cartage move' then 60 else 0 end) is not null $$;
-  create table t (n int check (public.waits()));
-  insert into t values (1)`

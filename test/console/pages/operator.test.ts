@@ -3,7 +3,9 @@ import { type TestContext, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import type { CartageError } from '../../../src/client/cartage-error.ts'
 import { createAdminClient, createClient } from '../../../src/client/client.ts'
+import { admin as adminOf, newUser, startWithTwoHosts } from '../../support/postgres/two-hosts.ts'
 import { newInstallation } from '../../support/service/installation.ts'
+import { slowTable } from '../../support/service/moving.ts'
 import { eventually, randomName, type Setup } from '../../support/service/setup.ts'
 import { assertAccessible, assertAccessibleEverywhere } from '../support/axe.ts'
 import { type OpenOptions, openConsole } from '../support/open-console.ts'
@@ -72,6 +74,92 @@ test('the operator suspends a user with a reason, and resumes it', async (t) => 
   assert.equal((await operator.users.read(user.username)).suspended_at, null)
 })
 
+test('the operator makes a plan, changes and deletes it; the page of a user shows its usage', async (t) => {
+  const { page, goTo, user, url, ...opened } = await openAsOperator(t)
+  const operator = adminClient(t, { url, ...opened })
+  const name = randomName('plan')
+  await goTo('/operator/plans')
+  await page.getByLabel('Name').fill(name)
+  await page.getByRole('button', { name: 'Create plan' }).click()
+  await page.getByLabel('Jobs at once').fill('many')
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByText('“many” is not a whole number').waitFor()
+  await page.getByLabel('Jobs at once').fill('3')
+  await page.getByLabel('sql').fill('500/60')
+  await page.getByRole('button', { name: 'Save' }).click()
+  await eventually(async () =>
+    assert.deepEqual((await operator.plans.read(name)).limits, { jobs_at_once: 3, rates: { sql: '500/60' } }),
+  )
+  await page.getByLabel('Jobs at once').fill('')
+  await page.getByRole('button', { name: 'Save' }).click()
+  await eventually(async () =>
+    assert.deepEqual((await operator.plans.read(name)).limits, { rates: { sql: '500/60' } }),
+  )
+  await assertAccessibleEverywhere(page)
+  await operator.users.change(user.username, { plan: name })
+  const remove = async () => {
+    await page.getByRole('button', { name: 'Delete', exact: true }).click()
+    await page.getByLabel(`Type ${name} to confirm`).fill(name)
+    await page.getByRole('button', { name: 'Delete plan' }).click()
+  }
+  await remove()
+  await page.getByText(`in use by ${user.username}`).waitFor()
+  await operator.users.change(user.username, { plan: null })
+  await remove()
+  await page.getByRole('heading', { name: 'New plan' }).waitFor()
+  await assert.rejects(operator.plans.read(name), { status: 404 })
+
+  await goTo(`/operator/users/${user.username}`)
+  const usage = page.getByRole('region', { name: 'Usage' })
+  const saved = page.waitForEvent('download')
+  await usage.getByRole('button', { name: 'Download CSV' }).click()
+  assert.equal((await saved).suggestedFilename(), `usage-${user.username}.csv`)
+})
+
+test('the operator moves users between hosts, cancels a move, closes a host and drains it', async (t) => {
+  const { service } = await startWithTwoHosts(t)
+  const { page, goTo } = await openAsOperator(t, { servedAt: async () => service.url })
+  const operator = adminOf(service)
+  t.after(() => operator.close())
+  const alice = await newUser(service, 'alice')
+  t.after(() => alice.close())
+  const from = (await operator.users.read('alice')).host!
+  const to = from === 'local' ? 'second' : 'local'
+  // Its copy takes so long that the move can be cancelled.
+  await alice.sql(slowTable)
+  await goTo('/operator/users/alice')
+  await page.getByText(`alice is on ${from}.`).waitFor()
+  await page.getByRole('button', { name: 'Move alice' }).click()
+  await page.getByText('The move has begun.').waitFor()
+  await page.getByRole('link', { name: 'Hosts', exact: true }).click()
+  await page.getByRole('button', { name: 'Cancel the move of alice' }).click()
+  await page.getByRole('cell', { name: 'Cancelled by the operator' }).waitFor()
+  assert.equal((await operator.users.read('alice')).host, from)
+  await alice.sql('drop table t')
+  await assertAccessibleEverywhere(page)
+
+  await page.getByRole('checkbox', { name: `${to} takes users` }).click()
+  await eventually(async () => {
+    const closed = (await operator.hosts.list()).filter(({ accepts_users }) => !accepts_users)
+    assert.deepEqual(
+      closed.map(({ name }) => name),
+      [to],
+    )
+  })
+  const drain = async () => {
+    await page.getByRole('button', { name: `Drain ${from}` }).click()
+    await page.getByLabel(`Type ${from} to confirm`).fill(from)
+    await page.getByRole('button', { name: 'Drain host' }).click()
+  }
+  await drain()
+  await page.getByText('No other host that answers takes new users').waitFor()
+  await page.getByRole('checkbox', { name: `${to} takes users` }).click()
+  await eventually(async () => assert.ok((await operator.hosts.list()).every((host) => host.accepts_users)))
+  await drain()
+  await page.getByRole('row', { name: 'alice' }).getByRole('cell', { name: 'done', exact: true }).waitFor()
+  assert.equal((await operator.users.read('alice')).host, to)
+})
+
 test('the operator creates an organization; one with members cannot be deleted, and the page says why', async (t) => {
   const { page, goTo, createUser, ...opened } = await openAsOperator(t)
   const operator = adminClient(t, opened)
@@ -112,7 +200,7 @@ test('the overview shows failed checks first; hosts and doctor show the rest', a
   await page.getByRole('cell', { name: 'host local: PostGIS' }).waitFor()
   await assertAccessible(page)
   await page.getByRole('link', { name: 'hosts' }).click()
-  await page.getByRole('cell', { name: 'yes' }).waitFor()
+  await page.getByRole('cell', { name: 'yes', exact: true }).waitFor()
   await assertAccessible(page)
 })
 
@@ -178,7 +266,7 @@ test('an operator page asks a user of an account for the admin token', async (t)
   await assertAccessible(page)
   await page.getByLabel('Admin token').fill(keys.adminToken)
   await page.getByRole('button', { name: 'Sign in as operator' }).click()
-  await page.getByRole('cell', { name: 'local' }).waitFor()
+  await page.getByRole('cell', { name: 'local', exact: true }).waitFor()
 })
 
 test('if the admin API is off, the sign-in as operator names the variable that turns it on', async (t) => {

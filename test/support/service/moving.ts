@@ -21,3 +21,10 @@ export async function leftOn(url: string, namespace: string): Promise<readonly s
   )
   return rows.map(({ name }) => name)
 }
+
+/** Its check runs again when the row is copied, and takes a minute, but only there. */
+export const slowTable = `
+  create function waits() returns boolean language sql as $$ select pg_catalog.pg_sleep(
+    case when pg_catalog.current_setting('application_name') = 'cartage move' then 60 else 0 end) is not null $$;
+  create table t (n int check (public.waits()));
+  insert into t values (1)`

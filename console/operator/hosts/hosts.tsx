@@ -1,0 +1,131 @@
+import { useState } from 'preact/hooks'
+import type { HostDocument } from '../../../src/contract/documents.ts'
+import type { HostVerdict } from '../../../src/contract/health-names.ts'
+import { changeHost, drainHost, listHosts, listReplicas, readReadiness } from '../../api/operator.ts'
+import { ConfirmedAct } from '../../parts/controls/confirmed-act.tsx'
+import { formatCount, plural } from '../../parts/format.ts'
+import { Load, useLoaded } from '../../parts/loading.tsx'
+import { ErrorNotice } from '../../parts/notice.tsx'
+import { Table } from '../../parts/table.tsx'
+import { toast } from '../../parts/toast.tsx'
+import { useWork } from '../../parts/work.ts'
+import { Moves } from './moves.tsx'
+
+export function HostsPage() {
+  const hosts = useLoaded(listHosts, [])
+  const [error, setError] = useState<unknown>(undefined)
+  return (
+    <>
+      <h1>Hosts</h1>
+      <p class="muted">
+        The PostgreSQL clusters that hold the databases of users. An address contains a password, so add hosts
+        and replicas on the server: <code>cartage host add NAME</code>.
+      </p>
+      {error !== undefined && <ErrorNotice error={error} />}
+      <Load from={hosts}>
+        {(found) => <HostTable hosts={found} changed={hosts.reload} failed={setError} />}
+      </Load>
+      <Moves />
+    </>
+  )
+}
+
+type HostTableProps = Readonly<{
+  hosts: readonly HostDocument[]
+  changed: () => void
+  failed: (error: unknown) => void
+}>
+
+function HostTable({ hosts, changed, failed }: HostTableProps) {
+  const readiness = useLoaded(readReadiness, [])
+  return (
+    <Table
+      label="Hosts"
+      head={[
+        'Name',
+        'Reachable',
+        'Address',
+        'Databases',
+        'Replicas',
+        'Takes users',
+        ...(hosts.length > 1 ? ['Drain'] : []),
+      ]}
+    >
+      {hosts.map((host) => (
+        <tr key={host.name}>
+          <td>{host.name}</td>
+          <td>
+            <Reachable verdict={readiness.value?.hosts[host.name]} />
+          </td>
+          <td class="mono">{host.address}</td>
+          <td class="number">{formatCount(host.databases)}</td>
+          <td>
+            <Replicas host={host.name} />
+          </td>
+          <td>
+            <TakesUsers of={host} changed={changed} failed={failed} />
+          </td>
+          {hosts.length > 1 && (
+            <td>
+              <Drain of={host} changed={changed} failed={failed} />
+            </td>
+          )}
+        </tr>
+      ))}
+    </Table>
+  )
+}
+
+function Reachable({ verdict }: Readonly<{ verdict: HostVerdict | undefined }>) {
+  if (verdict === undefined) return <>…</>
+  if (verdict === 'standby') return <span class="badge error">standby</span>
+  return verdict === 'ok' ? <span class="badge good">yes</span> : <span class="badge error">no</span>
+}
+
+function Replicas({ host }: Readonly<{ host: string }>) {
+  const { value, error } = useLoaded((signal) => listReplicas(host, signal), [host])
+  if (error !== undefined) return <>?</>
+  return <>{value?.map(({ name, address }) => `${name} (${address})`).join(', ') ?? '…'}</>
+}
+
+type OneHostProps = Readonly<{ of: HostDocument }> & Omit<HostTableProps, 'hosts'>
+
+function TakesUsers({ of: { name, accepts_users: isOpen }, changed, failed }: OneHostProps) {
+  const { isBusy, begin } = useWork()
+  const turn = () =>
+    begin(async () => {
+      failed(undefined)
+      await changeHost(name, !isOpen).catch(failed)
+      changed()
+    })
+  return (
+    <label class="check">
+      <input
+        type="checkbox"
+        aria-label={`${name} takes users`}
+        checked={isOpen}
+        disabled={isBusy}
+        onChange={turn}
+      />
+      {isOpen ? 'yes' : 'no'}
+    </label>
+  )
+}
+
+function Drain({ of: { name, databases }, changed, failed }: OneHostProps) {
+  const drain = async () => {
+    const { moves, left } = await drainHost(name)
+    changed()
+    toast(`${plural(moves.length, 'move')} begun`)
+    if (left.length > 0)
+      throw new Error(left.map((one) => `${one.username ?? one.organization}: ${one.reason}`).join('. '))
+  }
+  return (
+    <ConfirmedAct name={name} label={`Drain ${name}`} act="Drain host" run={drain} failed={failed}>
+      <p>
+        {name} takes no more users, and its {plural(databases, 'database')} move to other hosts one by one.
+        The users of a database that moves are answered 503 meanwhile, and their jobs wait.
+      </p>
+    </ConfirmedAct>
+  )
+}
