@@ -12,7 +12,7 @@ import { inTransaction } from '../postgres/transaction.ts'
 import { type LimitChanges, readLimits } from './limits/check-limits.ts'
 import { limitJobs } from './limits/plan-store.ts'
 import { checkQuota } from './new-account.ts'
-import { updateUserRow } from './user-store.ts'
+import { updateUserRow, whyNotChanged } from './user-store.ts'
 
 export type UserChanges = Readonly<{
   quotaBytes?: number | undefined
@@ -39,7 +39,7 @@ export async function updateUser(
     const { quotaBytes, apiKeyQuota, plan } = changes
     const columns = { quotaBytes, apiKeyQuota, limits, plan, orgRole: newOrgRole(account, changes) }
     const isChanged = await updateUserRow(tx, account.userId, columns).catch(explainPlan(plan))
-    if (!isChanged) throw errors.accountNotFound('User', username)
+    if (!isChanged) throw await whyNotChanged(tx, username)
     await recordAudit(tx, {
       actor: operator,
       action: 'user.changed',

@@ -1,7 +1,7 @@
 import type { ClientBase, QueryResultRow } from 'pg'
 import type { Account } from '../auth/account.ts'
-import { readAccount, selectAccounts } from '../auth/account-store.ts'
-import { errors } from '../errors.ts'
+import { readAccount, selectAccounts, userByName } from '../auth/account-store.ts'
+import { type AppError, errors } from '../errors.ts'
 import { deleteDatabaseRow, insertDatabase } from '../hosts/database-store.ts'
 import { hasSqlstate, sqlstate } from '../postgres/sqlstate.ts'
 import { masterRoleName, publicRoleName } from '../postgres/tenant-names.ts'
@@ -119,6 +119,12 @@ export async function updateUserRow(tx: ClientBase, userId: number, changes: Use
     ],
   )
   return rowCount === 1
+}
+
+/** After a change that met no row: the user has begun to move since it was read, or is gone. */
+export async function whyNotChanged(tx: ClientBase, username: string): Promise<AppError> {
+  const account = await userByName(tx, username)
+  return account?.isMoving ? errors.accountBusy(username) : errors.accountNotFound('User', username)
 }
 
 /** Deletes the user, its keys, jobs and name, and its database unless it is an organization's. */

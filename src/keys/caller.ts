@@ -47,6 +47,8 @@ export async function lockForCaller(
 ): Promise<KeyOwner> {
   const owner = await lockOwner(tx, account.userId)
   if (!owner) throw errors.userUnknown(account.username)
+  // The move may have begun after the request. The operator, who is no caller, cannot change a user that moves.
+  if (owner.isMoving) throw context.caller ? errors.accountMoving() : errors.accountBusy(account.username)
   await refuseRevoked(tx, context)
   return owner
 }

@@ -7,8 +7,8 @@ import type { Secrets } from '../secrets.ts'
 import { defaultScope, masterScope, type Scope } from './grants.ts'
 import type { KeyRecord } from './key.ts'
 
-/** A user whose keys are about to change: its own key limit, and its number of regular keys. */
-export type KeyOwner = Readonly<{ keyQuota: number | null; keyCount: number }>
+/** A user whose keys are about to change: its own key limit, its number of regular keys, and whether it is on its way to another host. */
+export type KeyOwner = Readonly<{ keyQuota: number | null; keyCount: number; isMoving: boolean }>
 
 /**
  * Locks the user's row: one change of its keys at a time. (NO KEY, so that jobs can still be queued.) Undefined if the
@@ -16,8 +16,8 @@ export type KeyOwner = Readonly<{ keyQuota: number | null; keyCount: number }>
  */
 export async function lockOwner(tx: ClientBase, userId: number): Promise<KeyOwner | undefined> {
   const { rows } = await tx.query<KeyOwner>(
-    `select api_key_quota as "keyQuota", regular_keys as "keyCount" from cartage.users
-     where id = $1 and state = 'active' and not is_moving for no key update`,
+    `select api_key_quota as "keyQuota", regular_keys as "keyCount", is_moving as "isMoving" from cartage.users
+     where id = $1 and state = 'active' for no key update`,
     [userId],
   )
   return rows[0]

@@ -10,6 +10,7 @@ import type { Installation } from '../../hosts/installation.ts'
 import { endRequestsBut } from '../../postgres/end-requests.ts'
 import { inTransaction } from '../../postgres/transaction.ts'
 import { poll } from '../../waiting/poll.ts'
+import { whyNotChanged } from '../user-store.ts'
 import { holdJobs, jobsAtWork, markResumed, markSuspended, rolesOf } from './suspension-store.ts'
 
 /**
@@ -61,7 +62,8 @@ async function change(
   const changed = await inTransaction(control, async (tx) => {
     const account = await userByName(tx, username)
     if (account?.isMoving) throw errors.accountBusy(username)
-    if (!account || !(await write(tx, account.userId))) throw errors.accountNotFound('User', username)
+    if (!account) throw errors.accountNotFound('User', username)
+    if (!(await write(tx, account.userId))) throw await whyNotChanged(tx, username)
     await recordAudit(tx, { actor: operator, action, account: username, details })
     await announceChange(tx)
     return userByName(tx, username)

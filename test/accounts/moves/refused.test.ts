@@ -5,7 +5,7 @@ import { createClient } from '../../../src/client/client.ts'
 import { admin, isError, newUser, startWithTwoHosts } from '../../support/postgres/two-hosts.ts'
 import { runSql } from '../../support/runner/namespace.ts'
 import { leftOn, untilEnded } from '../../support/service/moving.ts'
-import { eventually } from '../../support/service/setup.ts'
+import { eventually, setup } from '../../support/service/setup.ts'
 
 test('a move that cannot be is refused, with the reason', async (t) => {
   const { service } = await startWithTwoHosts(t)
@@ -68,7 +68,7 @@ test('a user that moves is answered 503 with Retry-After, and changes by nobody 
       assert.ok(Number(status.headers.get('retry-after')) > 0)
     }
     assert.ok((await operator.moves.read(id)).ended_at)
-  }, 30_000)
+  }, 90_000)
   assert.deepEqual([...seen], ['account-moving'])
   assert.equal((await operator.moves.read(id)).phase, 'done')
   assert.deepEqual(await leftOn(installation.keys.adminUrl, installation.config.namespace), [])
@@ -106,3 +106,57 @@ test('a host that has something of the same name is refused, and keeps it', asyn
   assert.deepEqual(await leftOn(cluster.url, installation.config.namespace), [name])
   assert.deepEqual((await alice.sql('select 1 as n')).rows, [{ n: 1 }])
 })
+
+test('a change that waits while a move of its user begins is refused as one that comes later', async (t) => {
+  const { service, user, keys } = await setup(t)
+  const { control } = service.services.databases
+  const { username, masterToken } = user
+  const ask = (path: string, token: string, method: string, json: object) =>
+    fetch(`${service.url}${path}`, {
+      method,
+      headers: { authorization: token, 'content-type': 'application/json' },
+      body: JSON.stringify(json),
+    }).then(async (answer) => [answer.status, ((await answer.json()) as { code?: string }).code])
+  const operator = (path: string, method: string, json: object) =>
+    ask(`/admin/v1/users/${username}${path}`, `Bearer ${keys.adminToken}`, method, json)
+  const own = `Basic ${Buffer.from(`${username}:${masterToken}`).toString('base64')}`
+  const key = { name: 'late', grants: [{ type: 'apis', apis: ['sql'] }] }
+  /** The answer to a request that has found the user at home, and then waits for its row until it moves. */
+  const overtaken = async (request: () => Promise<unknown>) => {
+    const mover = await control.connect()
+    try {
+      await mover.query('begin')
+      const { rows } = await mover.query(
+        'select pg_backend_pid() as pid from cartage.users where username = $1 for update',
+        [username],
+      )
+      const answer = request()
+      await eventually(async () => {
+        const waiting = await control.query(
+          'select from pg_stat_activity where $1 = any (pg_blocking_pids(pid))',
+          [rows[0].pid],
+        )
+        assert.ok((waiting.rowCount ?? 0) > 0)
+      })
+      await mover.query(setMoving(true), [username])
+      await mover.query('commit')
+      return await answer
+    } finally {
+      await mover.query('rollback')
+      mover.release()
+      await control.query(setMoving(false), [username])
+    }
+  }
+  const cases = [
+    [() => ask(`/user/${username}/api/v4/keys`, own, 'POST', key), [503, 'account-moving']],
+    [() => operator('', 'PATCH', { quota_in_bytes: 1 }), [409, 'account-busy']],
+    [() => operator('/suspend', 'POST', { reason: 'late' }), [409, 'account-busy']],
+    [() => operator('/key/regenerate', 'POST', {}), [409, 'account-busy']],
+  ] as const
+  // Again if the lock was waited for too long, on a machine that is busy.
+  for (const [request, expected] of cases)
+    await eventually(async () => assert.deepEqual(await overtaken(request), expected), 60_000)
+})
+
+const setMoving = (isMoving: boolean) => `update cartage.users set is_moving = ${isMoving},
+  suspended_at = ${isMoving ? 'now()' : 'null'}, suspended_reason = ${isMoving ? "'moves'" : 'null'} where username = $1`
