@@ -5,6 +5,7 @@ import { Imports } from './imports.ts'
 import { Load } from './load.ts'
 import { type Outage, Outages } from './outages.ts'
 import { Phases } from './phases.ts'
+import { Moves } from './places.ts'
 import { seededRandom } from './random.ts'
 import { RecoveryTimes } from './recovery-times.ts'
 import { Revocations } from './revocations.ts'
@@ -61,6 +62,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   const uploads = new Uploads(stage, seededRandom(seed + 5), uploadClients)
   const revocations = new Revocations(stage, seededRandom(seed + 2), keyClients)
   const schedules = new Schedules(stage)
+  const moves = new Moves(stage)
   const recovery = new RecoveryTimes(stage)
   const aftermath = new Aftermath()
   const scene = { ...options, stage, random: seededRandom(seed + 1), recovery, outages, aftermath }
@@ -74,7 +76,8 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
       () => aftermath.settle(),
       () => aftermath.describe(),
     )
-    await finish(phases, { load, imports, uploads, revocations, writes, schedules })
+    const clients = { load, imports, uploads, revocations, writes, schedules, moves }
+    await finish(phases, clients)
     await phases.run('see the last takeovers', 60_000, () => recovery.settle())
     await phases.run('be told of the last jobs', toldMs + 30_000, () => stage.told.settle(stage, toldMs))
     // Whoever does not answer any more has been noticed by now, and what is asked below must be answered.
@@ -85,13 +88,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
     const findings = await phases.run(
       'verify',
       600_000 + load.jobs.length * longestReadMs,
-      () =>
-        verify(
-          stage,
-          { load, imports, uploads, revocations, writes, schedules },
-          how,
-          (words) => (progress = words),
-        ),
+      () => verify(stage, clients, how, (words) => (progress = words)),
       () => progress,
     )
     return {
@@ -113,8 +110,9 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
 /** Everything that was begun comes to its end. */
 async function finish(
   phases: Phases,
-  { load, imports, uploads, revocations, writes, schedules }: Clients,
+  { load, imports, uploads, revocations, writes, schedules, moves }: Clients,
 ): Promise<void> {
+  await phases.run('let the last moves end', movesMs + 150_000, () => moves.finish(movesMs))
   await phases.run('stop the schedules', 60_000, () => schedules.stop())
   await phases.run('let the last jobs end', patienceMs + 60_000, () => load.finish(patienceMs))
   await phases.run('let the last imports end', patienceMs + 60_000, () => imports.finish(patienceMs))
@@ -123,6 +121,8 @@ async function finish(
   await phases.run('end the last copies', 120_000, () => writes.finish())
 }
 
+/** One after the other, each undone or finished by whoever is alive. */
+const movesMs = 600_000
 const keyClients = 3
 const writingClients = 4
 const importClients = 3

@@ -2,9 +2,9 @@ import { readdir, readFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import type { ImportDocument } from '../src/contract/documents.ts'
-import { firstHostId } from '../src/postgres/hosts.ts'
 import type { Answer } from './clients.ts'
 import { insist } from './insist.ts'
+import { placesOf } from './places.ts'
 import { runSql } from './postgres/run-sql.ts'
 import type { Random } from './random.ts'
 import { uploadInPieces } from './resumable.ts'
@@ -129,11 +129,11 @@ export class Imports extends UploadingClients {
 
   /** How many rows each new table has. */
   async #rowsOfTables(): Promise<ReadonlyMap<string, number>> {
+    const places = await insist(() => placesOf(this.stage))
     const found = await Promise.all(
-      this.stage.users.map(({ account }) => {
-        const { url } = account.hostId === firstHostId ? this.stage.control : this.stage.hosts!.second.primary
-        return insist(() => runSql(url, account.database, countTables))
-      }),
+      this.stage.users.map(({ account: { database } }) =>
+        insist(() => runSql(places.get(database)!, database, countTables)),
+      ),
     )
     return new Map(found.flatMap(({ rows }) => rows.map(({ name, rows: count }) => [name, Number(count)])))
   }

@@ -1,4 +1,4 @@
-import { firstHostId } from '../src/postgres/hosts.ts'
+import { placesOf } from './places.ts'
 import { runSql } from './postgres/run-sql.ts'
 import type { Stage } from './stage.ts'
 
@@ -11,17 +11,16 @@ export function ledgerOwnedBy(role: string): string {
       'begin perform pg_catalog.pg_sleep(0.03); return null; end';
     create constraint trigger dawdle after insert on public.slow_ledger
       deferrable initially deferred for each row execute function public.dawdle();
+    alter function public.dawdle() owner to "${role}";
     alter table public.ledger owner to "${role}";
     alter table public.slow_ledger owner to "${role}"`
 }
 
 /** The entries of each user, in the order in which they were made. */
-export function readLedgers(stage: Stage): Promise<readonly (readonly string[])[]> {
+export async function readLedgers(stage: Stage): Promise<readonly (readonly string[])[]> {
+  const places = await placesOf(stage)
   return Promise.all(
-    stage.users.map(({ account }) => {
-      const { url } = account.hostId === firstHostId ? stage.control : stage.hosts!.second.primary
-      return entriesIn(url, account.database)
-    }),
+    stage.users.map(({ account: { database } }) => entriesIn(places.get(database)!, database)),
   )
 }
 

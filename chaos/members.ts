@@ -53,6 +53,9 @@ export async function startServer(installation: Installation, role: Role): Promi
   return { ...member, door, url: urlOf(door.port), straightUrl: urlOf(port), close }
 }
 
+/** Of the operator of the installation. */
+export const adminToken = 'the token of the operator in chaos'
+
 function environmentOf(
   { namespace, secret, jobsPerUser, webhooks, spool }: Installation,
   adminUrl: string,
@@ -62,6 +65,7 @@ function environmentOf(
     ...process.env,
     CARTAGE_DATABASE_URL: adminUrl,
     CARTAGE_SECRET: secret,
+    CARTAGE_ADMIN_TOKEN: adminToken,
     CARTAGE_NAMESPACE: namespace,
     CARTAGE_PORT: String(port),
     CARTAGE_LOG_LEVEL: process.env.CHAOS_LOG_LEVEL ?? 'silent',

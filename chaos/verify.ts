@@ -3,6 +3,7 @@ import { insist } from './insist.ts'
 import { type Evidence, type Judgement, judgeJob } from './judge-job.ts'
 import { keyOf, readLedgers, recordedEntries } from './ledger.ts'
 import type { Load } from './load.ts'
+import type { MoveCounts, Moves } from './places.ts'
 import type { LostTail } from './postgres/tenant-host.ts'
 import type { Revocations } from './revocations.ts'
 import type { Schedules } from './schedules.ts'
@@ -17,6 +18,7 @@ export type Clients = Readonly<{
   revocations: Revocations
   writes: Writes
   schedules: Schedules
+  moves: Moves
 }>
 
 type Totals = Omit<Judgement, 'problems'>
@@ -35,6 +37,7 @@ export type Findings = Totals &
     writes: Writes['counts']
     imports: ImportCounts
     uploads: Uploads['counts']
+    moves: MoveCounts
     dueTimes: number
     /** Jobs of whose end the receiver of webhooks was told. */
     told: number
@@ -44,7 +47,7 @@ export type Findings = Totals &
 /** Holds the jobs, the ledger and the counters against each other. */
 export async function verify(
   stage: Stage,
-  { load, imports, uploads, revocations, writes, schedules }: Clients,
+  { load, imports, uploads, revocations, writes, schedules, moves }: Clients,
   { wasGentle, jobsPerUser }: Readonly<{ wasGentle: boolean; jobsPerUser: number }>,
   tell: (words: string) => void,
 ): Promise<Findings> {
@@ -58,31 +61,29 @@ export async function verify(
   const lostTails = stage.hosts?.second.lostTails ?? []
   const wasInLostTail = (entry: string) => isInLostTail(lostTails, entry)
   const imported = await imports.judge({ ...evidence, isInLostTail: wasInLostTail })
+  const moved = await moves.judge()
   const scheduled = await schedules.judge()
   const webhooks = await stage.told.judge(stage)
   return {
     ...totals,
     jobs: load.jobs.length,
     byStatus,
-    failovers: lostTails.length,
-    lostTransactions: lostTails.reduce((sum, { entries }) => sum + entries.size, 0),
-    endedCommits: stage.hosts?.second.endedCommits ?? 0,
+    ...failoversOf(stage, lostTails),
     revoked: revocations.count,
     refused: revocations.refused,
     accepted: revocations.accepted.size,
     writes: writes.counts,
     imports: imported.counts,
     uploads: uploads.counts,
+    moves: moved.counts,
     dueTimes: scheduled.dueTimes,
     told: webhooks.told,
     violations: [
       ...webhooks.problems,
+      ...moved.problems,
       ...load.surprises.map(({ plan, what }) => `${plan.key}: ${what}`),
       ...revocations.accepted.values(),
-      ...revocations.surprises,
-      ...writes.surprises,
-      ...imports.surprises,
-      ...uploads.surprises,
+      ...[revocations, writes, imports, uploads].flatMap(({ surprises }) => surprises),
       ...imported.problems,
       ...problems,
       ...scheduled.problems,
@@ -97,11 +98,17 @@ export async function verify(
       ...(jobsPerUser === 1 ? await overtakings(stage, ledgers) : []),
       ...(await strayRows(stage, load.jobs.length)),
       ...lostTails.flatMap(falselyDone),
-      ...troublesOf(stage).map((words) => `a fail-over did not succeed: ${words}`),
+      ...troublesOf(stage),
       ...crashes(stage),
     ],
   }
 }
+
+const failoversOf = ({ hosts }: Stage, lostTails: readonly LostTail[]) => ({
+  failovers: lostTails.length,
+  lostTransactions: lostTails.reduce((sum, { entries }) => sum + entries.size, 0),
+  endedCommits: hosts?.second.endedCommits ?? 0,
+})
 
 async function evidenceOf(
   stage: Stage,
@@ -163,7 +170,8 @@ function falselyDone({ entries, recorded, isSynchronous }: LostTail): string[] {
 }
 
 function troublesOf({ hosts, patroni }: Stage): readonly string[] {
-  return [...(hosts?.second.troubles ?? []), ...(patroni?.troubles ?? [])]
+  const troubles = [...(hosts?.second.troubles ?? []), ...(patroni?.troubles ?? [])]
+  return troubles.map((words) => `a fail-over did not succeed: ${words}`)
 }
 
 /** With asynchronous replication what was stored may be lost, whatever the answer was. */

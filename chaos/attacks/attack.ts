@@ -3,6 +3,7 @@ import type { EngineName } from '../engine.ts'
 import { patroniKinds } from '../patroni/faults.ts'
 import type { Random } from '../random.ts'
 import * as backends from './backends.ts'
+import * as moves from './moves.ts'
 import * as network from './network.ts'
 import * as processes from './processes.ts'
 import type { Attack, Scene } from './scene.ts'
@@ -49,6 +50,8 @@ const kindsOfPostgres: Readonly<Record<string, Kind>> = {
 const kindsOfWaiting: Readonly<Record<string, Kind>> = {
   'promote a replica that lacks the tail': { attack: servers.promoteReplicaThatLags, weight: 10 },
   'end a commit that waits for the replica': { attack: servers.cutWaitingCommit, weight: 6 },
+  // Elsewhere a fail-over after the move could lose the whole copy.
+  'move a user': { attack: moves.moveUser, weight: 12 },
 }
 
 export type Kinds = Readonly<Record<string, Kind>>
