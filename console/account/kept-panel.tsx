@@ -7,12 +7,14 @@ import { Load, useLoaded } from '../parts/loading.tsx'
 import { ErrorNotice } from '../parts/notice.tsx'
 import { toast } from '../parts/toast.tsx'
 import { useWork } from '../parts/work.ts'
+import { forgetKeptResults, type KeptResult, readKeptResults } from '../result/kept-results.ts'
 
 type Kept = Readonly<Record<string, unknown>>
 
 /** What is stored in this browser. It can be exported, imported and deleted. */
 export function KeptPanel() {
   const kept = useLoaded(() => readAllKept(), [])
+  const results = useLoaded(() => readKeptResults(), [])
   const file = useRef<HTMLInputElement>(null)
   const [forgetting, askToForget] = useState<string | undefined>(undefined)
   const { error, begin } = useWork()
@@ -42,10 +44,13 @@ export function KeptPanel() {
         </button>
         <input ref={file} type="file" accept=".json" hidden aria-label="Browser data file" onChange={load} />
       </div>
-      <p class="muted">Only for this user, only on this computer. No tokens, no results.</p>
+      <p class="muted">
+        Only for this user, only on this computer. No tokens; results only if you pin them. Export leaves
+        results out.
+      </p>
       {error !== undefined && <ErrorNotice error={error} />}
       <Load from={kept} lines={2}>
-        {(found) => <Entries kept={found} forget={askToForget} />}
+        {(found) => <Entries kept={found} results={results.value ?? []} forget={askToForget} />}
       </Load>
       {forgetting !== undefined && (
         <Confirm
@@ -54,8 +59,9 @@ export function KeptPanel() {
           onDone={async (isConfirmed) => {
             askToForget(undefined)
             if (!isConfirmed) return
-            await forgetKept(forgetting)
+            await (forgetting === pinnedResults ? forgetKeptResults() : forgetKept(forgetting))
             kept.reload()
+            results.reload()
           }}
         >
           <p>They are stored nowhere else. This cannot be undone.</p>
@@ -65,15 +71,27 @@ export function KeptPanel() {
   )
 }
 
-function Entries({ kept, forget }: Readonly<{ kept: Kept; forget: (name: string) => void }>) {
-  const names = Object.keys(kept).sort()
+const pinnedResults = 'pinned results'
+
+type EntriesProps = Readonly<{
+  kept: Kept
+  results: readonly KeptResult[]
+  forget: (name: string) => void
+}>
+
+function Entries({ kept, results, forget }: EntriesProps) {
+  const sizes = Object.fromEntries(Object.entries(kept).map(([name, value]) => [name, sizeOf(value)]))
+  const bytes = results.reduce((sum, each) => sum + each.bytes, 0)
+  if (results.length > 0)
+    sizes[pinnedResults] = `${plural(results.length, 'entry', 'entries')}, ${formatBytes(bytes)}`
+  const names = Object.keys(sizes).sort()
   if (names.length === 0) return <p>Nothing yet.</p>
   return (
     <ul class="kept">
       {names.map((name) => (
         <li key={name} class="row">
           <span class="grow">
-            {name}: <span class="muted">{sizeOf(kept[name])}</span>
+            {name}: <span class="muted">{sizes[name]}</span>
           </span>
           <button type="button" class="danger" aria-label={`Delete ${name}`} onClick={() => forget(name)}>
             Delete

@@ -3,10 +3,13 @@ import { clear, createStore, del, entries, get, set, type UseStore, update } fro
 import { randomId } from '../../src/client/http/random-id.ts'
 import { type Session, session } from './session.ts'
 
+/** From here, so that the library stays in one file with its other users. */
+export { promisifyRequest } from 'idb-keyval'
+
 /** True if the browser refuses storage. Then values live in memory until the tab is closed, and the frame says so. */
 export const isNothingKept = signal(false)
 
-/** Reads what this browser stores for the user: drafts, history, job ids, settings. Never a token or a result. */
+/** Reads what this browser stores for the user: drafts, history, job ids, settings. Never a token. */
 export async function readKept<T>(name: string): Promise<T | undefined> {
   const { memory, store } = storeOf(currentUser())
   if (memory.has(name)) return memory.get(name) as T
@@ -85,6 +88,18 @@ export async function forgetThisComputer(): Promise<void> {
   const databases = await indexedDB.databases().catch(() => [])
   for (const { name } of databases) if (name?.startsWith(prefix)) indexedDB.deleteDatabase(name)
   localStorage.clear()
+}
+
+/**
+ * Works on a second database of this user, for values that are read one by one because they are large. Undefined if the browser refuses,
+ * or has no room.
+ */
+export async function withLargeStore<T>(work: (store: UseStore) => Promise<T>): Promise<T | undefined> {
+  if (isForgotten || isNothingKept.value) return undefined
+  const { store } = storeOf(`${currentUser()}:large`)
+  return Promise.resolve()
+    .then(() => work(store()))
+    .catch(() => undefined)
 }
 
 type KeptStore = Readonly<{ memory: Map<string, unknown>; store: () => UseStore }>

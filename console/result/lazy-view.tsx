@@ -6,7 +6,7 @@ import type { Result, ResultSource } from './result.ts'
 import type { ResultLook } from './result-look.ts'
 
 /** `source`: the statement, and the key that ran it. */
-export type ViewProps = Readonly<{ result: Result; look: ResultLook; source: ResultSource }>
+export type ViewProps = Readonly<{ result: Result; look: ResultLook; source: ResultSource | undefined }>
 type Loader = () => Promise<{ default: ComponentType<ViewProps> }>
 
 /** A view whose code is loaded when it is opened. */

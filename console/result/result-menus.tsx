@@ -15,13 +15,15 @@ type MenusProps = Readonly<{
   download: (format: DownloadFormat) => Promise<void>
   /** Of the statement: COPY and links take none. */
   hasParams: boolean
+  /** Why nothing can be downloaded. */
+  why: string | undefined
   /** Undefined without a key. */
   makeLink: (() => void) | undefined
   find?: ComponentChildren
 }>
 
 /** What can be done with the rows: find, choose columns, copy, download. */
-export function ResultMenus({ result, look, download, hasParams, makeLink, find }: MenusProps) {
+export function ResultMenus({ result, look, download, hasParams, why, makeLink, find }: MenusProps) {
   const { rows } = result.progress.value
   const copyAs = (format: (typeof copyFormats)[number]) =>
     copySelection(result, look, format).then(
@@ -49,6 +51,7 @@ export function ResultMenus({ result, look, download, hasParams, makeLink, find 
             label: format.label,
             run: () => void download(format),
             ...(format.copy && hasParams && { why: 'COPY takes no parameters' }),
+            ...(why !== undefined && { why }),
           })),
           ...(makeLink
             ? [

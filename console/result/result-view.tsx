@@ -4,7 +4,7 @@ import { isOverTime } from '../api/api-error.ts'
 import { adoptStyles } from '../parts/browser/styles.ts'
 import { useCommands } from '../parts/commands.ts'
 import { Tabs, tabPanel } from '../parts/controls/tabs.tsx'
-import { formatBytes, formatCount, formatDuration, plural } from '../parts/format.ts'
+import { formatBytes, formatCount, formatDuration, formatTime, plural } from '../parts/format.ts'
 import { Empty, ErrorNotice, Notice } from '../parts/notice.tsx'
 import { toast } from '../parts/toast.tsx'
 import { CellPanel } from './cell/cell-panel.tsx'
@@ -27,14 +27,16 @@ export type ResultViewProps = Readonly<{
   asLabel: string
   /** Buttons beside an error. */
   errorActs?: ComponentChildren
-  /** The statement that a download and a map of many rows run again. */
-  source: ResultSource
+  /** The statement that a download and a map of many rows run again. Undefined if its key is not known. */
+  source: ResultSource | undefined
+  /** Of a result that was stored: when it was started, and how long it took. */
+  former?: Readonly<{ at: number; ms: number }> | undefined
   /** Buttons beside the value of a cell. */
   cellActs?: ComponentChildren
   /** Another search than that of the rows in the browser. */
   find?: ComponentChildren
   /** Runs the statement again with this order. */
-  sortOnServer?: (order: ServerOrder) => void
+  sortOnServer?: ((order: ServerOrder) => void) | undefined
 }>
 
 /** A result with all its views. */
@@ -44,6 +46,7 @@ export function ResultView(props: ResultViewProps) {
   const [refusal, setRefusal] = useState<string | undefined>(undefined)
   const [isLinking, setLinking] = useState(false)
   const download = async (format: DownloadFormat) => {
+    if (!source) return
     setRefusal(undefined)
     toast('The download starts when the first row arrives')
     const error = await startDownload(source, format)
@@ -76,8 +79,9 @@ export function ResultView(props: ResultViewProps) {
         <Summary {...props} />
         <ResultMenus
           {...{ result, look, download }}
-          hasParams={source.params !== undefined}
-          makeLink={source.credential.token === null ? undefined : () => setLinking(true)}
+          hasParams={source?.params !== undefined}
+          why={source ? undefined : `The key ${props.asLabel} is not known here`}
+          makeLink={source?.credential.token == null ? undefined : () => setLinking(true)}
           find={props.find}
         />
       </div>
@@ -85,7 +89,7 @@ export function ResultView(props: ResultViewProps) {
         <OutcomeNotice {...props} />
         <SortNotice {...props} />
         {refusal && <Notice kind="error">Download failed: {refusal}</Notice>}
-        {isLinking && <LinkDialog source={source} close={() => setLinking(false)} />}
+        {isLinking && source && <LinkDialog source={source} close={() => setLinking(false)} />}
       </div>
       <div class="result-body">
         <div class="result-view" {...tabPanel(id, view)}>
@@ -151,14 +155,15 @@ function Messages({ result }: Readonly<{ result: Result }>) {
   )
 }
 
-function Summary({ result, asLabel }: ResultViewProps) {
+function Summary({ result, asLabel, former }: ResultViewProps) {
   const { rows, bytes } = result.progress.value
   const ms = useElapsed(result)
   const isRunning = result.state.value === 'running'
   return (
     <span class="small muted" data-testid="summary">
       {isRunning && 'Running… '}
-      {plural(rows, 'row')} · {formatBytes(bytes)} · {formatDuration(ms)} · as {asLabel}
+      {plural(rows, 'row')} · {formatBytes(bytes)} · {formatDuration(former?.ms ?? ms)} · as {asLabel}
+      {former && ` · of ${formatTime(former.at)}`}
     </span>
   )
 }

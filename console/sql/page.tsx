@@ -18,7 +18,8 @@ import { LazyEditor } from './editor/lazy-editor.tsx'
 import { HistoryDialog } from './history-dialog.tsx'
 import { placeInText } from './parameters/bind.ts'
 import { ParameterFields } from './parameters/parameter-fields.tsx'
-import { Results } from './results.tsx'
+import { openKeptResults } from './results/kept-tabs.ts'
+import { Results } from './results/results.tsx'
 import { chooseKeyOnceKnown } from './run-as.ts'
 import { type Run, runStatements, runs } from './runs.ts'
 import { OpenDialog } from './saved/open-dialog.tsx'
@@ -39,6 +40,7 @@ export default function SqlPage() {
   useEffect(() => {
     void openDrafts().then(() => setOpen(true))
     void openCatalog()
+    void openKeptResults()
     prepareWorker()
     return saveDraftsBeforeLeaving()
   }, [])

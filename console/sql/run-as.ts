@@ -15,6 +15,10 @@ export function ownKey(): RunAs {
   return { label, credential: { kind: 'key', username, token } }
 }
 
+/** The key of this name, if it is known: a stored result has the names of keys only. */
+export const keyNamed = (name: string): RunAs | undefined =>
+  [ownKey(), ...otherKeys.value].find(({ label }) => label === name)
+
 export const currentRunAs = () => chosenKey.value ?? ownKey()
 
 /**

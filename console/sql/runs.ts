@@ -44,6 +44,10 @@ export type Run = Readonly<{
   result: Result
   look: ResultLook
   batch: Batch
+  /** When it was started, by the clock of the service. */
+  at: number
+  /** Of a result that this browser had stored: how long it took then. Its key may be gone. */
+  formerMs?: number | undefined
   /** A plan is shown as a table of its nodes. */
   isPlan: boolean
   /** Makes PostgreSQL refuse more than one statement. */
@@ -78,6 +82,31 @@ const batches = signal<readonly Batch[]>([])
 export const isRunning = computed(() => batches.value.length > 0)
 
 let lastId = 0
+
+/** The number of a new tab. */
+export const nextId = () => ++lastId
+
+/** Shows a result that was stored, in its place among the tabs. It is pinned. */
+export function addStored(
+  stored: Pick<Run, 'id' | 'name' | 'text' | 'bound' | 'at' | 'formerMs' | 'as' | 'isPlan'>,
+  rows: ArrayBuffer,
+): void {
+  const feed: Feed = async () => piecesOf(rows)
+  const result = new Result(stored.text, stored.as.credential, {}, feed)
+  const batch = { isInSession: false, isStopped: false }
+  const run: Run = { ...stored, draftId: '', from: 0, result, look: new ResultLook(result), batch }
+  runs.value = [...runs.value, run].sort((a, b) => a.id - b.id)
+  pinned.value = new Set(pinned.value).add(run.id)
+  shownRun.value = run.id
+}
+
+/** In pieces, so that the first rows are shown before the last are read. */
+async function* piecesOf(rows: ArrayBuffer): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < rows.byteLength; at += pieceBytes)
+    yield new Uint8Array(rows.slice(at, at + pieceBytes))
+}
+
+const pieceBytes = 2_000_000
 
 /** Runs statements, or asks first if another statement is running. */
 export function runStatements(toRun: ToRun): Promise<void> {
@@ -177,7 +206,7 @@ function dropUnpinned(): void {
 }
 
 /** A new token of the same kind of key is the same person. */
-const person = computed(
+export const person = computed(
   () =>
     session.value && `${session.value.username} ${session.value.isMaster} ${session.value.token === null}`,
 )
@@ -202,7 +231,7 @@ effect(() => {
   return () => removeEventListener('beforeunload', ask)
 })
 
-type NewRun = Omit<Run, 'id' | 'result' | 'look'>
+type NewRun = Omit<Run, 'id' | 'result' | 'look' | 'at'>
 
 async function runOne(one: NewRun): Promise<Run> {
   const run = openRun(one)
@@ -241,7 +270,7 @@ function openRun(one: NewRun): Run {
   const params = bound?.params ?? (one.isSingle ? [] : undefined)
   const feed = one.feed ?? (batch.isInSession ? feedOf(text, as, bound?.params) : undefined)
   const result = new Result(text, as.credential, { ...one.order, ...(params && { params }) }, feed)
-  const run = { ...one, id: ++lastId, result, look: new ResultLook(result) }
+  const run = { ...one, id: nextId(), at: serviceNow(), result, look: new ResultLook(result) }
   const isFirst = !runs.value.some((each) => each.batch === batch)
   const shown = runs.value.find(({ id }) => id === shownRun.value)
   runs.value = [...runs.value, run]

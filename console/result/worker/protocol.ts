@@ -43,6 +43,8 @@ export type Questions = {
   cell: { ask: Readonly<{ row: number; column: number }>; answer: string | null }
   /** The bytes of a cell with bytea or a data: URL; null for any other value. */
   bytes: { ask: Readonly<{ row: number; column: number }>; answer: CellBytes | null }
+  /** The answer as it came. */
+  answer: { ask: Readonly<Record<never, never>>; answer: Blob }
   sort: { ask: Readonly<{ order: ResultOrder | null }>; answer: null }
   /** The next cell that contains the text, from a row on, wrapping around. */
   find: {

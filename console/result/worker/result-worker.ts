@@ -50,6 +50,8 @@ function answer(asked: Extract<ToWorker, { kind: 'ask' }>): unknown {
       return stored.cell(asked.row, asked.column)
     case 'bytes':
       return readBytes(stored.cell(asked.row, asked.column) ?? '')
+    case 'answer':
+      return stored.answer
     case 'sort':
       stored.sort(asked.order)
       return null

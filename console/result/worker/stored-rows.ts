@@ -33,6 +33,11 @@ export class StoredRows {
     if (this.#columns.length === 0 && this.count > 0) this.#read(0)
   }
 
+  /** The answer as it came. */
+  get answer(): Blob {
+    return new Blob(this.#chunks as Uint8Array<ArrayBuffer>[])
+  }
+
   /** Parses what comes after the rows. Throws if the answer was cut off. */
   readTail(): Readonly<{ time: number; total_rows: number; notices?: string[]; warnings?: string[] }> {
     const start = this.#scanner.tailStart

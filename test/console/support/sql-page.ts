@@ -16,7 +16,7 @@ export const summary = (page: Page): Locator => page.getByTestId('summary')
 
 /** Runs a text and waits for its complete result or its error. */
 export async function run(page: Page, text: string, withinMs = 30_000): Promise<void> {
-  const shown = page.locator('.run-tabs [aria-current]')
+  const shown = page.locator('.run-tabs [aria-current] .run-name')
   const former = await shown.allTextContents()
   await write(page, text)
   await page.keyboard.press('Control+Enter')
@@ -28,7 +28,7 @@ export async function run(page: Page, text: string, withinMs = 30_000): Promise<
 }
 
 /** The tabs of the results: `2 · select 1`. */
-export const resultTabs = (page: Page): Locator => page.locator('.run-tabs .draft > button:first-child')
+export const resultTabs = (page: Page): Locator => page.locator('.run-tabs .run-name')
 
 /** The texts of the drawn cells, row by row, without row numbers. */
 export async function cells(page: Page): Promise<string[][]> {
