@@ -6,7 +6,23 @@ import type { Result, ResultSource } from './result.ts'
 import type { ResultLook } from './result-look.ts'
 
 /** `source`: the statement, and the key that ran it. */
-export type ViewProps = Readonly<{ result: Result; look: ResultLook; source: ResultSource | undefined }>
+export type ViewProps = Readonly<{
+  result: Result
+  look: ResultLook
+  source: ResultSource | undefined
+  earlier?: readonly EarlierResult[] | undefined
+}>
+
+/** The result of an earlier run of the same statement. */
+export type EarlierResult = Readonly<{
+  id: number
+  /** Its number, age, rows and key. */
+  name: string
+  rows: number
+  bytes: number
+  readAnswer: () => Promise<Blob>
+}>
+
 type Loader = () => Promise<{ default: ComponentType<ViewProps> }>
 
 /** A view whose code is loaded when it is opened. */
@@ -17,6 +33,7 @@ export function LazyView({ load, ...props }: ViewProps & Readonly<{ load: Loader
 }
 
 export const loadMap: Loader = () => ifMapsAreDrawn(() => import('./map/map-view.tsx'))
+export const loadChanges: Loader = () => import('./changes-view.tsx')
 export const loadChart: Loader = () => import('./chart-view.tsx')
 
 /** Loads a map only if the browser has WebGL 2. Without it MapLibre throws, which would break the page. */

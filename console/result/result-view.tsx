@@ -11,7 +11,14 @@ import { CellPanel } from './cell/cell-panel.tsx'
 import { type DownloadFormat, startDownload } from './download.ts'
 import { Grid } from './grid/grid.tsx'
 import { SortNotice } from './grid/sort-notice.tsx'
-import { LazyView, loadChart, loadMap, type ViewProps } from './lazy-view.tsx'
+import {
+  type EarlierResult,
+  LazyView,
+  loadChanges,
+  loadChart,
+  loadMap,
+  type ViewProps,
+} from './lazy-view.tsx'
 import { LinkDialog } from './link-dialog.tsx'
 import css from './result.css' with { type: 'text' }
 import type { Result, ResultSource, ServerOrder } from './result.ts'
@@ -31,6 +38,8 @@ export type ResultViewProps = Readonly<{
   source: ResultSource | undefined
   /** Of a result that was stored: when it was started, and how long it took. */
   former?: Readonly<{ at: number; ms: number }> | undefined
+  /** Of the same statement, the last one first. */
+  earlier?: readonly EarlierResult[] | undefined
   /** Buttons beside the value of a cell. */
   cellActs?: ComponentChildren
   /** Another search than that of the rows in the browser. */
@@ -52,7 +61,7 @@ export function ResultView(props: ResultViewProps) {
     const error = await startDownload(source, format)
     if (error) setRefusal(error)
   }
-  const tabs = viewsOf(result)
+  const tabs = viewsOf(props)
   const view = tabs.some(({ name }) => name === look.view.value) ? look.view.value : 'grid'
   useCommands(
     tabs.map(({ name, label }, at) => ({
@@ -93,7 +102,7 @@ export function ResultView(props: ResultViewProps) {
       </div>
       <div class="result-body">
         <div class="result-view" {...tabPanel(id, view)}>
-          <Content view={view} result={result} look={look} source={source} />
+          <Content view={view} result={result} look={look} source={source} earlier={props.earlier} />
         </div>
         {look.isOpen.value && view === 'grid' && (
           <CellPanel result={result} look={look} acts={props.cellActs} />
@@ -103,7 +112,10 @@ export function ResultView(props: ResultViewProps) {
   )
 }
 
-function viewsOf(result: Result): readonly Readonly<{ name: ResultViewName; label: string }>[] {
+function viewsOf({
+  result,
+  earlier = [],
+}: ResultViewProps): readonly Readonly<{ name: ResultViewName; label: string }>[] {
   const messages = messagesOf(result).length
   const { rows, columns } = result.progress.value
   const isComplete = result.state.value !== 'running' && rows > 0
@@ -116,6 +128,7 @@ function viewsOf(result: Result): readonly Readonly<{ name: ResultViewName; labe
       : []),
     ...(has((type) => type !== 'geometry') ? ([{ name: 'chart', label: 'Chart' }] as const) : []),
     { name: 'messages', label: messages > 0 ? `Messages (${messages})` : 'Messages' },
+    ...(earlier.length > 0 ? ([{ name: 'changes', label: 'Changes' }] as const) : []),
   ]
 }
 
@@ -123,6 +136,7 @@ function Content({ view, ...shown }: ViewProps & Readonly<{ view: ResultViewName
   const { result, look } = shown
   if (view === 'messages') return <Messages result={result} />
   if (view === 'map') return <LazyView load={loadMap} {...shown} />
+  if (view === 'changes') return <LazyView load={loadChanges} {...shown} />
   if (view === 'chart') return <LazyView load={loadChart} {...shown} />
   const { rows, columns } = result.progress.value
   if (columns.length > 0)

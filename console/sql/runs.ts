@@ -13,6 +13,7 @@ import { tell } from '../parts/live.tsx'
 import { toast } from '../parts/toast.tsx'
 import { type Feed, Result, type ServerOrder } from '../result/result.ts'
 import { ResultLook } from '../result/result-look.ts'
+import { dropFormer, holdFormer } from './former-results.ts'
 import type { BoundRange } from './parameters/given-values.ts'
 import { ownKey } from './run-as.ts'
 import {
@@ -196,13 +197,21 @@ export function closeRun(id: number): void {
   if (!run) return
   if (isRunOpen(run)) run.batch.isStopped = true
   run.result.drop()
-  runs.value = runs.value.filter((each) => each !== run)
-  if (shownRun.value === id) shownRun.value = runs.value.at(-1)?.id
+  hideRun(run)
 }
 
+function hideRun(run: Run): void {
+  runs.value = runs.value.filter((each) => each !== run)
+  if (shownRun.value === run.id) shownRun.value = runs.value.at(-1)?.id
+}
+
+/** Their answers are held for a comparison with the next run of the same statement. */
 function dropUnpinned(): void {
-  for (const { id, batch } of runs.value)
-    if (!pinned.value.has(id) && !batches.value.includes(batch)) closeRun(id)
+  for (const run of runs.value) {
+    if (pinned.value.has(run.id) || batches.value.includes(run.batch)) continue
+    hideRun(run)
+    void holdFormer(run).finally(() => run.result.drop())
+  }
 }
 
 /** A new token of the same kind of key is the same person. */
@@ -218,6 +227,7 @@ effect(() => {
   owner = person.value
   untracked(() => {
     for (const { id } of runs.value) closeRun(id)
+    dropFormer()
     heldBack.value = undefined
     leaveTransaction()
   })

@@ -57,7 +57,42 @@ export type Questions = {
   points: { ask: Readonly<{ x: number; y: number; colourBy: number | null }>; answer: Shapes }
   /** What a chart of all rows draws. */
   chart: { ask: Readonly<{ spec: ChartDefinition }>; answer: ChartData | ChartProblem }
+  /** The rows of an earlier answer beside those of this one. `key`: a column; null for whole rows, undefined for the best column. */
+  compare: { ask: Readonly<{ before: Blob; key: CompareKey | undefined }>; answer: Compared }
+  /** Of the last comparison. */
+  changes: { ask: WantedRowChanges; answer: readonly RowChange[] }
 }
+
+/** Larger results are not compared. */
+export const mostCompared = 200_000
+export const mostComparedBytes = 64_000_000
+export const changeKinds = ['changed', 'added', 'gone'] as const
+export type ChangeKind = (typeof changeKinds)[number]
+/** The place of a column; null for whole rows. */
+export type CompareKey = number | null
+export type Compared = Readonly<{
+  key: CompareKey
+  /** The columns that both answers have. */
+  keys: readonly number[]
+  counts: Readonly<Record<ChangeKind, number>>
+  same: number
+  /** Rows whose key an earlier row of the same answer has. */
+  repeated: Readonly<{ before: number; now: number }>
+  columnsGone: readonly string[]
+  columnsAdded: readonly string[]
+}>
+export type WantedRowChanges = Readonly<{ which: ChangeKind | 'all'; from: number; count: number }>
+/** Values are cut as in the grid. `key` is undefined if whole rows are compared. */
+export type RowChange = Readonly<{
+  kind: ChangeKind
+  key: string | null | undefined
+  cells: readonly Readonly<{
+    name: string
+    before: string | null | undefined
+    now: string | null | undefined
+  }>[]
+  cellsLeftOut: number
+}>
 export type Question = keyof Questions
 
 export type ToWorker =

@@ -5,7 +5,8 @@ import type { HttpResponse } from '../../../src/client/http/transport.ts'
 import { atOnce, readChart } from '../../chart/read/read-chart.ts'
 import { readPoints, readShapes } from '../../geo/shapes.ts'
 import { readBytes } from './cell-bytes.ts'
-import type { FromWorker, ResultOutcome, ResultRow, ToWorker } from './protocol.ts'
+import { Comparison } from './changes.ts'
+import type { Compared, CompareKey, FromWorker, ResultOutcome, ResultRow, ToWorker } from './protocol.ts'
 import { refusedBy } from './refused-by.ts'
 import { StoredRows } from './stored-rows.ts'
 
@@ -28,7 +29,8 @@ const stopped = new AbortController()
 
 worker.onmessage = async ({ data }) => {
   if (data.kind === 'stop') stopped.abort()
-  else if (data.kind === 'ask') worker.postMessage({ kind: 'answer', id: data.id, answer: answer(data) })
+  else if (data.kind === 'ask')
+    worker.postMessage({ kind: 'answer', id: data.id, answer: await answer(data) })
   else if (data.kind === 'feed') feed(data.bytes)
   else if (data.kind === 'fed') endFeed(data.outcome)
   else worker.postMessage({ kind: 'ended', outcome: await run(data), progress: progress() })
@@ -71,9 +73,23 @@ function answer(asked: Extract<ToWorker, { kind: 'ask' }>): unknown {
       }
       return atOnce(readChart(asked.spec, stored.columns, rows))
     }
+    case 'compare':
+      return compare(asked.before, asked.key)
+    case 'changes':
+      return comparison?.changes(asked) ?? []
     case 'find':
       return stored.find(asked.text, asked.from)
   }
+}
+
+let comparison: Comparison | undefined
+
+async function compare(before: Blob, key: CompareKey | undefined): Promise<Compared> {
+  const earlier = new StoredRows()
+  earlier.add(new Uint8Array(await before.arrayBuffer()))
+  earlier.readTail()
+  comparison = new Comparison(earlier, stored, key)
+  return comparison.compared
 }
 
 const colourOf = (column: number | null) =>

@@ -53,6 +53,11 @@ export class StoredRows {
     return this.#read(this.#order?.[at] ?? at).map((raw, column) => shownCell(raw, this.#columns[column]!))
   }
 
+  /** The JSON of each value of a row, in the original order. */
+  raw(row: number): readonly (string | undefined)[] {
+    return this.#read(row)
+  }
+
   wholeRow(at: number): ResultRow {
     return this.#read(this.#order?.[at] ?? at).map((raw) => (raw === undefined ? null : shownValue(raw)))
   }

@@ -11,6 +11,7 @@ import { currentId } from '../drafts.ts'
 import { keyNamed, missingKey } from '../run-as.ts'
 import { isRunOpen, type Run, runs, shownRun } from '../runs.ts'
 import { TransactionBar } from '../transaction-bar.tsx'
+import { earlierResults } from './earlier-results.ts'
 import { closePinned, keptNote } from './kept-tabs.ts'
 import { RunTabs } from './run-tabs.tsx'
 
@@ -80,6 +81,7 @@ function ShownRun({ run, sortOnServer }: ResultsProps & Readonly<{ run: Run }>) 
       look={run.look}
       asLabel={run.as.label}
       source={as && { ...sent, credential: as.credential }}
+      earlier={earlierResults(run)}
       former={isStored ? { at: run.at, ms: run.formerMs } : undefined}
       sortOnServer={as && ((order) => sortOnServer({ ...run, as }, order))}
       errorActs={isTooLong && <AsJob {...sent} />}

@@ -5,31 +5,12 @@ import type { Page } from 'playwright-core'
 import { keysClient } from '../../support/keys/keys-client.ts'
 import { eventually } from '../../support/service/setup.ts'
 import { assertAccessibleEverywhere } from '../support/axe.ts'
+import { storedResults } from '../support/kept-results.ts'
 import { fillSignIn, openConsole } from '../support/open-console.ts'
 import { cells, resultTabs, run, summary } from '../support/sql-page.ts'
 
 const facts = (page: Page) => page.locator('.run-tabs .run-facts')
 const pin = (page: Page, id: number) => page.getByRole('button', { name: `Pin result ${id}` })
-
-/** What is in IndexedDB of the pinned results, as text. */
-const stored = (page: Page, username: string) =>
-  page.evaluate(
-    (name) =>
-      new Promise<string[]>((resolve, reject) => {
-        const opening = indexedDB.open(name)
-        opening.onerror = () => reject(opening.error)
-        opening.onsuccess = () => {
-          const all = opening.result.transaction('kept').objectStore('kept').getAll()
-          all.onsuccess = () => {
-            opening.result.close()
-            const text = (value: unknown) =>
-              value instanceof ArrayBuffer ? new TextDecoder().decode(value) : JSON.stringify(value)
-            resolve(all.result.map(text))
-          }
-        }
-      }),
-    `cartage:${username}:large`,
-  )
 
 test('a pinned result is there after a reload with its time and key, for its user only, until it is forgotten', async (t) => {
   const { page, signInAt, goTo, user } = await openConsole(t)
@@ -44,8 +25,11 @@ test('a pinned result is there after a reload with its time and key, for its use
   await eventually(async () =>
     assert.equal((await facts(page).allTextContents())[1], '0 rows · Master · just now'),
   )
-  await eventually(async () => assert.equal((await stored(page, user.username)).length, 2))
-  assert.ok(!(await stored(page, user.username)).join().includes(user.masterToken), 'no token is stored')
+  await eventually(async () => assert.equal((await storedResults(page, user.username)).length, 2))
+  assert.ok(
+    !(await storedResults(page, user.username)).join().includes(user.masterToken),
+    'no token is stored',
+  )
 
   await page.reload()
   const name = "1 · select i, 'row ' || i as name, 1.10 as … (pinned)"
@@ -97,7 +81,7 @@ test('pinned results of up to 20 MB are kept, the oldest leave first, and the pa
     await pin(page, at + 1).click()
     // The list and the rows of each.
     await eventually(async () =>
-      assert.equal((await stored(page, user.username)).length, Math.min(at + 2, 3)),
+      assert.equal((await storedResults(page, user.username)).length, Math.min(at + 2, 3)),
     )
   }
   await page
@@ -114,11 +98,11 @@ test('pinned results of up to 20 MB are kept, the oldest leave first, and the pa
     ),
   )
   await pin(page, 1).click()
-  await eventually(async () => assert.equal((await stored(page, user.username)).length, 2))
+  await eventually(async () => assert.equal((await storedResults(page, user.username)).length, 2))
   await goTo('/account')
   await page.getByText(/^pinned results: 1 entry/).waitFor()
   await page.getByRole('button', { name: 'Delete pinned results' }).click()
   await page.getByRole('button', { name: 'Delete', exact: true }).click()
   await page.getByText(/^pinned results/).waitFor({ state: 'detached' })
-  assert.deepEqual(await stored(page, user.username), [])
+  assert.deepEqual(await storedResults(page, user.username), [])
 })
