@@ -29,6 +29,13 @@ export const pages: readonly Page[] = [
     load: () => import('../tables/page.tsx'),
   },
   { name: 'maps', label: 'Maps', key: 'm', needs: 'account', load: () => import('../maps/page.tsx') },
+  {
+    name: 'dashboards',
+    label: 'Dashboards',
+    key: 'd',
+    needs: 'master',
+    load: () => import('../dashboards/page.tsx'),
+  },
   { name: 'upload', label: 'Upload', key: 'u', needs: 'account', load: () => import('../upload/page.tsx') },
   {
     name: 'jobs',

@@ -23,7 +23,7 @@ export const isPartId = (text: string) => /^[A-Za-z0-9_-]{1,40}$/.test(text)
 
 /** The grid: its columns, the rows that it may have, and those of one part. */
 export const gridColumns = 12
-export const maxGridRows = 1_000
+export const maxGridRows = 2_000
 export const maxPartRows = 40
 
 /** Seconds between two refreshes. */

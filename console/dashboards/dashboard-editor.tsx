@@ -1,0 +1,192 @@
+import { useState } from 'preact/hooks'
+import {
+  type DashboardDocument,
+  type DashboardPart,
+  isDashboardName,
+  maxDashboardParts,
+} from '../../src/contract/dashboards.ts'
+import { session } from '../api/session.ts'
+import { hrefOf, navigate } from '../parts/browser/route.ts'
+import { Confirm } from '../parts/controls/dialog.tsx'
+import { Load, useLoaded } from '../parts/loading.tsx'
+import { Empty, ErrorNotice } from '../parts/notice.tsx'
+import { toast } from '../parts/toast.tsx'
+import { useWork } from '../parts/work.ts'
+import { ShownDashboard } from '../result/shown-dashboard/shown-dashboard.tsx'
+import { BoardFields } from './board-fields.tsx'
+import {
+  boardOf,
+  type DashboardDraft,
+  definitionOf,
+  emptyBoard,
+  type PartChoices,
+  withPart,
+} from './dashboard-draft.ts'
+import { DashboardHead } from './dashboard-view.tsx'
+import {
+  deleteDashboard,
+  listPartQueries,
+  pathOfDashboard,
+  readDashboard,
+  saveDashboard,
+} from './dashboards-api.ts'
+import { FilterEditor } from './filter-editor.tsx'
+import { PartActs } from './part-acts.tsx'
+import { PartDialog } from './part-dialog.tsx'
+
+export function NewDashboard() {
+  return <LoadedEditor read={async () => emptyBoard} isNew />
+}
+
+export function EditedDashboard({ name }: Readonly<{ name: string }>) {
+  return <LoadedEditor read={async (signal) => boardOf(await readDashboard(name, signal))} isNew={false} />
+}
+
+type LoadedProps = Readonly<{ read: (signal: AbortSignal) => Promise<DashboardDraft>; isNew: boolean }>
+
+function LoadedEditor({ read, isNew }: LoadedProps) {
+  const loaded = useLoaded(
+    async (signal) => {
+      const [initial, queries] = await Promise.all([read(signal), listPartQueries(signal)])
+      return { initial, queries }
+    },
+    [session.value],
+  )
+  return (
+    <div class="page">
+      <div class="dashboard-page">
+        <Load from={loaded}>{(found) => <DashboardEditor {...found} isNew={isNew} />}</Load>
+      </div>
+    </div>
+  )
+}
+
+type EditorProps = Readonly<{
+  initial: DashboardDraft
+  queries: DashboardDocument['queries']
+  isNew: boolean
+}>
+
+function DashboardEditor({ initial, queries, isNew }: EditorProps) {
+  const [draft, setDraft] = useState(initial)
+  const { isBusy, error, begin } = useWork()
+  const change = (some: Partial<DashboardDraft>) => setDraft((former) => ({ ...former, ...some }))
+  const isReady = draft.title.trim() !== '' && isDashboardName(draft.name)
+  const save = () =>
+    begin(async () => {
+      await saveDashboard(draft.name, definitionOf(draft))
+      toast('Dashboard saved')
+      navigate(pathOfDashboard(draft.name))
+    })
+  const remove = () =>
+    begin(async () => {
+      await deleteDashboard(draft.name)
+      toast('Dashboard deleted')
+      navigate('/dashboards')
+    })
+  return (
+    <>
+      <DashboardHead title={isNew ? 'New dashboard' : initial.title}>
+        {draft !== initial && <span class="muted">Not saved yet</span>}
+        {!isNew && <DeleteButton name={draft.name} remove={remove} />}
+        <a class="button" href={hrefOf(isNew ? '/dashboards' : pathOfDashboard(initial.name))}>
+          Cancel
+        </a>
+        <button type="button" class="primary" disabled={isBusy || !isReady} onClick={() => void save()}>
+          Save
+        </button>
+      </DashboardHead>
+      {error !== undefined && <ErrorNotice error={error} />}
+      <BoardFields draft={draft} change={change} isNew={isNew} />
+      <FilterEditor draft={draft} queries={queries} change={(filters) => change({ filters })} />
+      <Parts draft={draft} queries={queries} change={(parts) => change({ parts })} />
+    </>
+  )
+}
+
+type DeleteProps = Readonly<{ name: string; remove: () => Promise<void> }>
+
+function DeleteButton({ name, remove }: DeleteProps) {
+  const [isAsking, ask] = useState(false)
+  const finish = (isConfirmed: boolean) => {
+    ask(false)
+    if (isConfirmed) void remove()
+  }
+  return (
+    <>
+      <button type="button" class="danger" onClick={() => ask(true)}>
+        Delete
+      </button>
+      {isAsking && (
+        <Confirm title="Delete the dashboard?" act="Delete" onDone={finish}>
+          <p>The dashboard {name} and its link end. Its saved queries stay.</p>
+        </Confirm>
+      )}
+    </>
+  )
+}
+
+type PartsProps = Readonly<{
+  draft: DashboardDraft
+  queries: DashboardDocument['queries']
+  change: (parts: readonly DashboardPart[]) => void
+}>
+
+/** The id of a part, or a new one. */
+type Edited = Readonly<{ id: string | undefined }>
+
+function Parts({ draft, queries, change }: PartsProps) {
+  const [edited, edit] = useState<Edited | undefined>(undefined)
+  const { parts } = draft
+  const isFull = parts.length >= maxDashboardParts
+  const done = (choices: PartChoices) => {
+    const id = edited?.id
+    edit(undefined)
+    if (id === undefined) return change(withPart(parts, choices))
+    change(
+      parts.map((part) => {
+        const { x, y, w, h } = part
+        return part.id === id ? { id, ...choices, x, y, w, h } : part
+      }),
+    )
+  }
+  const add = (
+    <button type="button" disabled={isFull} onClick={() => edit({ id: undefined })}>
+      Add a saved query
+    </button>
+  )
+  return (
+    <>
+      {parts.length > 0 && (
+        <div class="row">
+          <h2 class="grow">Parts</h2>
+          {isFull && <span class="muted">A dashboard has at most {maxDashboardParts} parts.</span>}
+          {add}
+        </div>
+      )}
+      {parts.length === 0 ? (
+        <Empty>
+          <span>A dashboard shows saved queries as tables, numbers, charts and maps.</span>
+          {add}
+        </Empty>
+      ) : (
+        <ShownDashboard
+          key={JSON.stringify([draft.filters, draft.refresh_seconds])}
+          account={session.value?.username ?? ''}
+          dashboard={{ ...draft, queries }}
+          acts={(part) => (
+            <PartActs part={part} parts={parts} change={change} edit={() => edit({ id: part.id })} />
+          )}
+        />
+      )}
+      {edited && (
+        <PartDialog
+          choices={parts.find(({ id }) => id === edited.id)}
+          queries={queries}
+          done={done}
+          close={() => edit(undefined)}
+        />
+      )}
+    </>
+  )
+}

@@ -1,0 +1,29 @@
+import type { ComponentType } from 'preact'
+import type { DashboardPart } from '../../../src/contract/dashboards.ts'
+import { Load, useLoaded } from '../../parts/loading.tsx'
+import type { Result } from '../result.ts'
+import { NumberValue } from './number-value.tsx'
+import type { PartRows } from './read-part.ts'
+import { RowsTable } from './rows-table.tsx'
+
+type ContentProps = Readonly<{ part: DashboardPart; found: PartRows; label: string }>
+
+export function PartContent({ part, found, label }: ContentProps) {
+  if (found.kind === 'result')
+    return <Lazy load={part.as === 'map' ? loadMap : loadChart} part={part} result={found.result} />
+  const { columns, rows } = found
+  if (part.as === 'number') return <NumberValue columns={columns} rows={rows} column={part.column} />
+  return <RowsTable label={label} columns={columns} rows={rows} />
+}
+
+type DrawnPart = ComponentType<Readonly<{ part: DashboardPart; result: Result }>>
+type Loader = () => Promise<{ default: DrawnPart }>
+
+const loadMap: Loader = () => import('./part-map.tsx')
+const loadChart: Loader = () => import('./part-chart.tsx')
+
+/** The code of maps and charts is loaded when there is one. */
+function Lazy({ load, ...props }: Readonly<{ load: Loader; part: DashboardPart; result: Result }>) {
+  const loaded = useLoaded(load, [load])
+  return <Load from={loaded}>{({ default: Drawn }) => <Drawn {...props} />}</Load>
+}

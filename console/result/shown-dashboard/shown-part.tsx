@@ -1,0 +1,60 @@
+import type { ComponentChildren } from 'preact'
+import { useState } from 'preact/hooks'
+import { gridColumns } from '../../../src/contract/dashboards.ts'
+import { Skeleton } from '../../parts/loading.tsx'
+import { ErrorNotice } from '../../parts/notice.tsx'
+import { PartContent } from './part-content.tsx'
+import type { PartSource } from './read-part.ts'
+import { usePart } from './use-part.ts'
+
+type ShownPartProps = PartSource &
+  Readonly<{
+    /** Read again when it changes. */
+    round: number
+    /** Beside the title: how the part is changed. */
+    acts?: ComponentChildren
+  }>
+
+export const titleOf = ({ title, query }: PartSource['part']) => title || query
+
+/** A part of a dashboard: its title, and its rows or what is wrong with them. */
+export function ShownPart({ round, acts, ...source }: ShownPartProps) {
+  const { part } = source
+  const [again, setAgain] = useState(0)
+  const { found, error, isLoading } = usePart(source, round + again)
+  const label = titleOf(part)
+  const { x, y, w, h } = part
+  return (
+    <section
+      class={`part part-as-${part.as}`}
+      aria-label={label}
+      aria-busy={isLoading}
+      style={{ '--x': x + 1, '--y': y + 1, '--w': w, '--h': h, '--order': y * gridColumns + x }}
+    >
+      <div class="part-head">
+        <h2>{label}</h2>
+        {isLoading && found && <span class="part-loading" title="Loading" />}
+        {acts}
+      </div>
+      <div class="part-body">
+        {error !== undefined ? (
+          <ErrorNotice
+            error={error}
+            acts={
+              <button type="button" onClick={() => setAgain(again + 1)}>
+                Try again
+              </button>
+            }
+          />
+        ) : found && found.kind === kindOf(part.as) ? (
+          <PartContent part={part} found={found} label={label} />
+        ) : (
+          <Skeleton lines={Math.min(6, 2 * h)} />
+        )}
+      </div>
+    </section>
+  )
+}
+
+/** What was read for another way to show the rows is of no use. */
+const kindOf = (as: PartSource['part']['as']) => (as === 'map' || as === 'chart' ? 'result' : 'rows')
