@@ -33,13 +33,15 @@ export function consoleSources() {
   return [...code, ...texts].sort()
 }
 
-/** Bundles console/ into `folder`: `index.html`, `map.html` (the page of a named map), `assets/` under names with a hash, each also compressed, and `sizes.json`. */
+/** Bundles console/ into `folder`: `index.html`, `map.html` and `dashboard.html` (the pages of a named map and a dashboard), `assets/` under names with a hash, each also compressed, and `sizes.json`. */
 export async function buildConsole(folder) {
   const { build } = await import('esbuild')
   const stamp = hashConsole()
   const { metafile, outputFiles } = await build({
     ...shared,
-    entryPoints: [join(source, 'main.tsx'), join(source, 'map-page/page.tsx')],
+    entryPoints: ['main.tsx', 'map-page/page.tsx', 'dashboard-page/page.tsx'].map((path) =>
+      join(source, path),
+    ),
     outdir: join(folder, 'assets'),
     splitting: true,
     write: false,
@@ -50,7 +52,8 @@ export async function buildConsole(folder) {
   for (const { path, contents } of outputFiles) writeWithCompressed(path, contents)
   const outputs = listOutputs(metafile, outputFiles)
   writeWithCompressed(join(folder, 'index.html'), Buffer.from(indexPage(outputs)))
-  writeFileSync(join(folder, 'map.html'), mapPage(outputs))
+  for (const what of ['map', 'dashboard'])
+    writeFileSync(join(folder, `${what}.html`), sharedPage(outputs, what))
   writeFileSync(join(folder, 'sizes.json'), JSON.stringify(outputs, null, 2))
   writeFileSync(join(folder, stampName), stamp)
 }
@@ -235,8 +238,8 @@ function indexPage(outputs) {
 }
 
 /** The service fills in the rest. */
-function mapPage(outputs) {
-  const { styles, scripts } = tagsOf(outputs, 'console/map-page/page.tsx')
+function sharedPage(outputs, what) {
+  const { styles, scripts } = tagsOf(outputs, `console/${what}-page/page.tsx`)
   return readFileSync(join(source, 'map.html'), 'utf8')
     .replace('<!-- styles -->', styles)
     .replace('<!-- body -->', `<!-- body -->\n${scripts}`)

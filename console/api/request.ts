@@ -75,8 +75,11 @@ export function addressOf(
 const own = (operation: OperationId): Connection => ({
   ...connectionAs(null),
   authorization: () => authorizationOf(credentialFor(operation)),
-  hooks: { ...hooks, onUnauthorized: askToSignIn },
+  // A page for people without an account has nobody to ask.
+  hooks: { ...hooks, ...(isSignedIn() && { onUnauthorized: askToSignIn }) },
 })
+
+const isSignedIn = () => session.value !== null || adminToken.value !== null
 
 const connectionAs = (who: Credential | null): Connection => ({
   baseUrl: serviceAddress,

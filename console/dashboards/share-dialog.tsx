@@ -32,7 +32,7 @@ export function ShareDialog({ dashboard, changed, close }: ShareDialogProps) {
     close()
     if (isPublic !== dashboard.public) changed()
   }
-  const link = addressOf('readDashboard', { parameters: { dashboard: dashboard.name } })
+  const link = addressOf('openDashboardPage', { parameters: { dashboard: dashboard.name } })
   return (
     <Dialog title="Share" onClose={leave}>
       <label class="check">
@@ -42,14 +42,14 @@ export function ShareDialog({ dashboard, changed, close }: ShareDialogProps) {
           disabled={isBusy}
           onChange={(event) => void change(event.currentTarget.checked)}
         />
-        Public: everyone can read it, without a key
+        Public: everyone who has the link sees it, without a key
       </label>
       {error !== undefined && <ErrorNotice error={error} />}
       <NotPublic dashboard={dashboard} />
       {isPublic ? (
         <div>
-          <div class="small muted">Address of the document</div>
-          <CodeBlock label="Address" text={link} />
+          <div class="small muted">Link</div>
+          <CodeBlock label="Link" text={link} />
         </div>
       ) : (
         <p class="muted">Only the Master key of this account sees it.</p>

@@ -65,6 +65,7 @@ export const operations = {
   saveDashboard: ['PUT', '/user/{name}/api/v4/dashboards/{dashboard}'],
   readDashboard: ['GET', '/user/{name}/api/v4/dashboards/{dashboard}'],
   deleteDashboard: ['DELETE', '/user/{name}/api/v4/dashboards/{dashboard}'],
+  openDashboardPage: ['GET', '/user/{name}/dashboard/{dashboard}'],
   openSession: ['GET', '/user/{name}/api/v4/session'],
   listTables: ['GET', '/user/{name}/api/v1/viz'],
   readTable: ['GET', '/user/{name}/api/v1/viz/{table}'],

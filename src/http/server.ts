@@ -7,6 +7,7 @@ import { adminRoutes } from './admin/routes.ts'
 import { cliRoutes } from './cli/routes.ts'
 import { consoleRoutes } from './console/routes.ts'
 import { copyRoutes } from './copy/routes.ts'
+import { dashboardPageRoutes } from './dashboards/page-routes.ts'
 import { dashboardsRoutes } from './dashboards/routes.ts'
 import { datasetsRoutes } from './datasets/routes.ts'
 import { exportsRoutes } from './exports/routes.ts'
@@ -99,6 +100,7 @@ async function accountRoutes(app: FastifyInstance, services: Services): Promise<
   await add(app, exportsRoutes, services)
   await add(app, savedQueriesRoutes, services)
   await add(app, dashboardsRoutes, services)
+  await add(app, dashboardPageRoutes, services)
   await add(app, importsRoutes, services)
   await add(app, uploadsRoutes, services)
   await add(app, datasetsRoutes, services)

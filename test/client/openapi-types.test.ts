@@ -219,6 +219,7 @@ const others = [
   'readSqlSource',
   'createMapByGet',
   'openNamedMapByGet',
+  'openDashboardPage',
   'openMapPage',
   'deleteNamedMap',
   'readNamedMapTile',

@@ -14,6 +14,7 @@ const others = [
   'copyTo',
   'queryByGet',
   'runQueryByGet',
+  'openDashboardPage',
   'readTileSource',
   'readSqlSource',
   'createMapByGet',

@@ -39,8 +39,9 @@ async function ifThere<T>(read: () => Promise<T>): Promise<T | undefined> {
   })
 }
 
-/** The page of a named map, to be filled in; undefined if the console was not built. */
-export const readMapPage = (pathPrefix: string) => ifThere(() => readPage('map.html', pathPrefix))
+/** The page of a named map or a dashboard, to be filled in; undefined if the console was not built. */
+export const readSharedPage = (what: 'map' | 'dashboard', pathPrefix: string) =>
+  ifThere(() => readPage(`${what}.html`, pathPrefix))
 
 /** The pages are the files that must know the service's path behind a proxy. */
 async function readPage(name: string, pathPrefix: string): Promise<string> {

@@ -185,3 +185,14 @@ export const deleteDashboardSchema = {
   params: dashboardParams,
   response: { 204: { description: 'It is gone', type: 'null' } },
 } as const
+
+export const dashboardPageSchema = {
+  tags,
+  security: [],
+  summary: 'Open the page of a dashboard',
+  description: 'For browsers, also in a frame of another site. Only of a public one. Errors are pages, too.',
+  params: dashboardParams,
+  response: {
+    200: { description: 'The page', content: { 'text/html': { schema: { type: 'string' } } } },
+  },
+} as const

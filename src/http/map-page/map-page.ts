@@ -1,24 +1,27 @@
 import type { View } from '../../maps/named/view.ts'
 import { escapeHtml } from './escape-html.ts'
 
-/** The HTML around a map. The map itself is drawn by the code of the console's build. */
+/** The HTML around a map or a dashboard, which is drawn by the code of the console's build. */
 export class MapPage {
+  readonly #what: 'map' | 'dashboard'
   readonly #html: string
   readonly #isBuilt: boolean
 
   /** `built`: with `<!-- head -->` and `<!-- body -->`; undefined: the console is not in this build. */
-  constructor(built: string | undefined) {
+  constructor(built: string | undefined, what: 'map' | 'dashboard' = 'map') {
+    this.#what = what
     this.#html =
       built ?? '<!doctype html>\n<html lang="en"><!-- head -->\n<body><!-- body --></body></html>\n'
     this.#isBuilt = built !== undefined
   }
 
   of({ title, description = '' }: Pick<View, 'title' | 'description'>, name: string): string {
-    if (!this.#isBuilt) return this.sorry('The map page is not in this build of the service.')
+    const what = this.#what
+    if (!this.#isBuilt) return this.sorry(`The ${what} page is not in this build of the service.`)
     return this.#filled(
       title || name,
       description,
-      `<main id="map" class="map-page"></main>\n<noscript>This map needs JavaScript.</noscript>`,
+      `<main id="${what}" class="${what}-page"></main>\n<noscript>This ${what} needs JavaScript.</noscript>`,
     )
   }
 

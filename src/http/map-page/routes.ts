@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { errors } from '../../errors.ts'
 import type { ShownMap } from '../../maps/named/named-maps.ts'
 import { loadGrammar } from '../../sql/grammar.ts'
-import { findCountries, pathPrefixOf, readMapPage } from '../console/console-files.ts'
+import { findCountries, pathPrefixOf, readSharedPage } from '../console/console-files.ts'
 import { framedPolicy } from '../console/policy.ts'
 import { viewedAccount } from '../maps/find-map.ts'
 import { viewerTokens } from '../maps/request.ts'
@@ -23,7 +23,7 @@ export async function mapPageRoutes(app: FastifyInstance, services: Services): P
   await loadGrammar()
   const { config } = services
   const countries = await findCountries()
-  const page = new MapPage(await readMapPage(pathPrefixOf(config)))
+  const page = new MapPage(await readSharedPage('map', pathPrefixOf(config)))
   app.setErrorHandler((error, request, reply) => respondToViewer(error as Thrown, request, reply, page))
   app.setValidatorCompiler(() => () => true)
 
