@@ -210,7 +210,7 @@ export const errors = {
     raise(
       'not-superuser',
       'unavailable',
-      'The administrative role is not a superuser: check CARTAGE_DATABASE_URL, or the address of the host',
+      'The administrative role is not a superuser, which managed PostgreSQL rarely gives: check CARTAGE_DATABASE_URL, or the address of the host',
       { cause },
     ),
   postgresTooOld: (major: number, oldest: number) =>
