@@ -566,6 +566,9 @@ export type ImportDocument = Readonly<{
   rejected?: readonly RejectedRow[]
   /** With `rejects=all`. */
   rejected_sections?: readonly RejectedSection[]
+  /** With `upsert` and `on_conflict`. */
+  inserted_rows?: number
+  updated_rows?: number
   /** With `preview`: what would be made. */
   preview?: readonly ImportPreview[]
   /** In a final state. */

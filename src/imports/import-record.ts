@@ -16,6 +16,8 @@ export type ImportOptions = Readonly<{
   collision?: CollisionStrategy | undefined
   /** Of `upsert`. */
   key?: readonly string[] | undefined
+  /** Of `upsert`: rows whose key is there stay as they are. */
+  keepsExisting?: boolean | undefined
   addColumns: boolean
   privacy?: ImportPrivacy | undefined
   typeGuessing: boolean
@@ -53,7 +55,11 @@ export type ImportResult = Readonly<{
     | Readonly<{ count: number; rows: readonly RejectedRow[]; sections?: readonly RejectedSection[] }>
     | undefined
   preview?: readonly ImportPreview[] | undefined
+  /** Of `upsert`. */
+  merged?: MergedRows | undefined
 }>
+
+export type MergedRows = Readonly<{ inserted: number; updated: number }>
 
 export const importPhases = ['pending', 'uploading', 'unpacking', 'importing'] as const
 export type ImportPhase = (typeof importPhases)[number]

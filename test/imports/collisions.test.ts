@@ -101,6 +101,47 @@ test('upsert updates rows of the same key, the last row of the file wins, and an
   ])
 })
 
+test('on_conflict updates rows of the same key or leaves them, and tells how many', async (t) => {
+  const { load, user } = await setupImports(t)
+  await user.sql(`create table t (k int primary key, v text); insert into t values (1, 'old');
+    create table parts (k int primary key, v text) partition by range (k);
+    create table low partition of parts for values from (0) to (10); insert into parts values (1, 'old')`)
+  const csv = 'k,v\n1,new\n2,x\n3,first\n3,last\n'
+  const rowsOf = async (table: string) =>
+    (await user.sql(`select k, v from ${table} order by k`)).rows.map(({ k, v }) => `${k} ${v}`)
+  const fields = { on_conflict: 'nothing', key: 'k' }
+  const kept = await load('t.csv', csv, fields)
+  assert.deepEqual([kept.get_error_text, kept.inserted_rows, kept.updated_rows], [null, 2, 0])
+  assert.deepEqual(await rowsOf('t'), ['1 old', '2 x', '3 last'])
+  await user.sql('delete from t where k > 1')
+  for (const table of ['t', 'parts']) {
+    const changed = await load(`${table}.csv`, csv, { ...fields, on_conflict: 'update' })
+    assert.deepEqual([changed.get_error_text, changed.inserted_rows, changed.updated_rows], [null, 2, 1])
+    assert.deepEqual(await rowsOf(table), ['1 new', '2 x', '3 last'])
+  }
+  // A bad row is loaded around, and no row is counted twice.
+  const skipped = await load('t.csv', 'k,v\n1,again\nx,bad\n4,y\n', {
+    ...fields,
+    on_conflict: 'update',
+    on_error: 'skip',
+  })
+  assert.deepEqual([skipped.inserted_rows, skipped.updated_rows, skipped.rejected_rows], [1, 1, 1])
+  for (const wrong of [
+    { on_conflict: 'update' },
+    { ...fields, on_conflict: 'ignore' },
+    { ...fields, collision_strategy: 'overwrite' },
+  ]) {
+    const body = new URLSearchParams({ filename: 't.csv', ...wrong })
+    const answer = await fetch(`${user.base}/api/v1/imports?api_key=${user.masterToken}&${body}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/octet-stream' },
+      body: csv,
+    })
+    assert.equal(answer.status, 400, JSON.stringify(wrong))
+  }
+  assert.deepEqual(await rowsOf('t'), ['1 again', '2 x', '3 last', '4 y'])
+})
+
 test('a query and a copy of a table become tables', async (t) => {
   const { load, user, wait } = await setupImports(t)
   await load('t.csv', 'a,lon,lat\n1,2,3\n2,4,5\n')

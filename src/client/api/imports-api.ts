@@ -1,5 +1,5 @@
 import type { ImportDocument } from '../../contract/documents.ts'
-import type { onErrors, rejectLists } from '../../contract/formats.ts'
+import type { OnConflict, onErrors, rejectLists } from '../../contract/formats.ts'
 import type { CollisionStrategy, ImportPrivacy } from '../../contract/import-names.ts'
 import { randomId } from '../http/random-id.ts'
 import type { Call, Connection } from '../http/send.ts'
@@ -31,7 +31,9 @@ export type ImportOptions = Readonly<{
   /** Needed with `sql` and `table_copy`; otherwise the name of the file is taken. */
   table_name?: string
   collision_strategy?: CollisionStrategy
-  /** Of `upsert`: the columns that identify a row, separated by commas. */
+  /** If a row with the same `key` is there: `update` is `upsert`, `nothing` leaves it as it is. */
+  on_conflict?: OnConflict
+  /** Of `upsert` and `on_conflict`: the columns that identify a row, separated by commas. */
   key?: string
   /** Of `append` and `upsert`. */
   add_columns?: boolean

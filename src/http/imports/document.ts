@@ -42,6 +42,8 @@ export function importDocument(account: Account, job: Job, record: ImportRecord)
     updated_at: job.updatedAt.toISOString(),
     progress: record.progress ?? noProgress,
     ...(isFinal && result?.rejected && rejectedMembers(result.rejected)),
+    ...(isFinal &&
+      result?.merged && { inserted_rows: result.merged.inserted, updated_rows: result.merged.updated }),
     ...(isFinal && result?.preview && { preview: result.preview }),
     ...(isFinal && { success: state === 'complete' }),
   }

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { onErrors, rejectLists } from '../../contract/formats.ts'
+import { onConflicts, onErrors, rejectLists } from '../../contract/formats.ts'
 import { collisionStrategies, importPrivacies } from '../../contract/import-names.ts'
 import { defaultBadRows, longestWaitSeconds, maxBadRows } from '../../contract/limits.ts'
 import { longestName, splitNames } from '../../contract/text/name-list.ts'
@@ -46,11 +46,9 @@ function readSource(
 }
 
 function readOptions(given: Parameters): ImportOptions {
-  const key = textOf(given, 'key')
   return {
     tableName: readTableName(given),
-    collision: choice(given, 'collision_strategy', collisionStrategies),
-    key: key === undefined ? undefined : keyColumnsOf(key),
+    ...readCollision(given),
     addColumns: flag(given, 'add_columns', false),
     privacy: choice(given, 'privacy', importPrivacies),
     typeGuessing: flag(given, 'type_guessing', true),
@@ -62,6 +60,18 @@ function readOptions(given: Parameters): ImportOptions {
     ...readSkipping(given),
     ...(flag(given, 'preview', false) && { isPreview: true }),
   }
+}
+
+function readCollision(given: Parameters): Pick<ImportOptions, 'collision' | 'key' | 'keepsExisting'> {
+  const text = textOf(given, 'key')
+  const key = text === undefined ? undefined : keyColumnsOf(text)
+  const collision = choice(given, 'collision_strategy', collisionStrategies)
+  const onConflict = choice(given, 'on_conflict', onConflicts)
+  if (onConflict === undefined) return { collision, key }
+  if (collision === 'skip' || collision === 'overwrite')
+    throw errors.importInvalid(`on_conflict does not go with collision_strategy ${collision}`)
+  if (!key?.length) throw errors.importInvalid('on_conflict and key go together: on_conflict=update&key=id')
+  return { collision: 'upsert', key, ...(onConflict === 'nothing' && { keepsExisting: true }) }
 }
 
 function readSheet(given: Parameters): string | undefined {

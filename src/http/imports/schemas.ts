@@ -1,4 +1,4 @@
-import { onErrors, rejectLists } from '../../contract/formats.ts'
+import { onConflicts, onErrors, rejectLists } from '../../contract/formats.ts'
 import { collisionStrategies, importPrivacies } from '../../contract/import-names.ts'
 import { defaultBadRows, maxBadRows } from '../../contract/limits.ts'
 import { importPhases } from '../../imports/import-record.ts'
@@ -77,6 +77,8 @@ const document = {
         tables_total: whole,
       }),
       rejected_rows: { type: 'integer', description: 'With on_error=skip, if rows were left out' },
+      inserted_rows: { type: 'integer', description: 'With upsert and on_conflict' },
+      updated_rows: { type: 'integer', description: 'With upsert and on_conflict' },
       rejected: { type: 'array', items: rejectedRow, description: 'The first 100 of them, or all' },
       rejected_sections: {
         type: 'array',
@@ -108,7 +110,7 @@ const document = {
       },
       success: { type: 'boolean', description: 'Only in a final state' },
     },
-    ['success', 'rejected_rows', 'rejected', 'rejected_sections', 'preview'],
+    ['success', 'rejected_rows', 'inserted_rows', 'updated_rows', 'rejected', 'rejected_sections', 'preview'],
   ),
 } as const
 
@@ -121,7 +123,11 @@ const parameters = {
     enum: collisionStrategies,
     description: 'If the table exists. Absent: another name is chosen',
   },
-  key: { type: 'string', description: 'For upsert: the columns that identify a row' },
+  on_conflict: {
+    enum: onConflicts,
+    description: 'update: as upsert. nothing: rows whose key is there stay as they are',
+  },
+  key: { type: 'string', description: 'For upsert and on_conflict: the columns that identify a row' },
   add_columns: { type: 'boolean', default: false, description: 'For append and upsert' },
   privacy: { enum: importPrivacies, description: 'public and link: readable without a key' },
   type_guessing: { type: 'boolean', default: true, description: 'For CSV: false makes every column text' },

@@ -16,8 +16,8 @@ import { nothingLeft, type Rejects, refusal } from './rejects.ts'
 import { inCallersPath, inSavepoint, queryInCatalog } from './run-statement.ts'
 import { stageName } from './stage-table.ts'
 
-/** Of rows of the file with one key the last one counts. */
-type Upsert = Readonly<{ key: readonly string[]; conflict: string }>
+/** Of rows of the file with one key the last one counts. `isNew`: whether the row `target` was inserted, as SQL. */
+type Upsert = Readonly<{ key: readonly string[]; conflict: string; isNew: string }>
 
 /** Brings the loaded rows into their table, without those that it refuses if bad rows are left out. */
 export async function insertRows(loading: Loading, stage: Stage, upsert?: Upsert): Promise<void> {
@@ -59,8 +59,17 @@ async function insertRange(loading: Loading, stage: Stage, upsert?: Upsert, rang
     ...(isLater ? [`not exists (select from ${stored} later where ${isLater.join(' and ')})`] : []),
   ]
   const where = conditions.length > 0 ? ` where ${conditions.join(' and ')}` : ''
-  const insert = `insert into ${targetOf(loading, stage)} (${columns}) select ${columns} from ${stored} one${where} ${upsert?.conflict ?? ''}`
-  await inCallersPath(loading.session, () => queryInCatalog(loading.session, insert))
+  const { session } = loading
+  const insert = `insert into ${targetOf(loading, stage)} as target (${columns}) select ${columns} from ${stored} one${where}`
+  if (!upsert) return void (await inCallersPath(session, () => queryInCatalog(session, insert)))
+  const merge = `with cartage_done as (${insert} ${upsert.conflict} returning case when ${upsert.isNew} then 1 end as cartage_new)
+    select pg_catalog.count(cartage_new) as inserted, pg_catalog.count(*) as stored from cartage_done`
+  const [done] = await inCallersPath(session, () =>
+    queryInCatalog<{ inserted: string; stored: string }>(session, merge),
+  )
+  const [inserted, all] = [Number(done!.inserted), Number(done!.stored)]
+  const before = stage.merged ?? { inserted: 0, updated: 0 }
+  stage.merged = { inserted: before.inserted + inserted, updated: before.updated + all - inserted }
 }
 
 /** Undefined: the rows are in. A fault of a row leaves none of them in. */

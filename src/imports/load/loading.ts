@@ -5,7 +5,7 @@ import type { Points } from '../../file-import/import-plan.ts'
 import type { Session } from '../../postgres/session.ts'
 import type { InputFile } from '../files/upload-files.ts'
 import { ImportFailure } from '../import-failure.ts'
-import type { ImportOptions, ImportPhase, ImportProgress } from '../import-record.ts'
+import type { ImportOptions, ImportPhase, ImportProgress, MergedRows } from '../import-record.ts'
 import type { Rejects } from './rejects.ts'
 
 /** What loading needs. The session is in the one transaction of the import, as the role of its key. */
@@ -55,6 +55,8 @@ export type Stage = {
   section?: Readonly<{ place: string; encoding: string | undefined }> &
     Pick<RejectedSection, 'header' | 'columns'>
   rows: number
+  /** Of `upsert`. */
+  merged?: MergedRows
 }
 
 /** Counts what was done; never goes back. */

@@ -1,4 +1,4 @@
-import { quoteIdentifier, quoteQualified } from '../../postgres/quote.ts'
+import { quoteIdentifier, quoteLiteral, quoteQualified } from '../../postgres/quote.ts'
 import { ImportFailure } from '../import-failure.ts'
 import { DatabaseFault } from './database-fault.ts'
 import { insertRows } from './insert-rows.ts'
@@ -66,12 +66,30 @@ async function upsert(loading: Loading, stage: Stage, known: KnownColumns): Prom
   await queryInCatalog(session, `create index on ${stageName(loading, stage)} (${keys})`)
   const others = names.filter((name) => !key.includes(name) && name !== 'cartodb_id').map(quoteIdentifier)
   const sets = others.map((name) => `${name} = excluded.${name}`).join(', ')
-  const conflict = `on conflict (${keys}) do ${sets === '' ? 'nothing' : `update set ${sets}`}`
-  await insertRows(loading, stage, { key, conflict }).catch((error: unknown) => {
+  const keeps = options.keepsExisting || sets === ''
+  const conflict = `on conflict (${keys}) do ${keeps ? 'nothing' : `update set ${sets}`}`
+  const isNew = keeps ? 'true' : await isNewSql(loading, stage, key)
+  await insertRows(loading, stage, { key, conflict, isNew }).catch((error: unknown) => {
     if (!(error instanceof DatabaseFault) || error.sqlstate !== '42P10') throw error
     const index = `CREATE UNIQUE INDEX ON ${quoteQualified(account.schema, stage.wanted)} (${keys})`
     throw new ImportFailure(2012, `upsert needs a unique index on its key: ${index}`)
   })
+}
+
+/** Of the row `target`. A partitioned table or a view has no `xmax` here: then it is asked whether the key was there before. */
+async function isNewSql(
+  { session, account }: Loading,
+  stage: Stage,
+  key: readonly string[],
+): Promise<string> {
+  const table = quoteQualified(account.schema, stage.wanted)
+  const [found] = await queryInCatalog<{ is_plain: boolean }>(
+    session,
+    `select relkind = 'r' as is_plain from pg_class where oid = ${quoteLiteral(table)}::regclass`,
+  )
+  if (found!.is_plain) return 'target.xmax operator(pg_catalog.=) 0'
+  const isSame = key.map(quoteIdentifier).map((name) => `former.${name} = target.${name}`)
+  return `not exists (select from ${table} as former where ${isSame.join(' and ')})`
 }
 
 async function addColumns(loading: Loading, stage: Stage, known: KnownColumns): Promise<void> {

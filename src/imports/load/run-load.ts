@@ -1,7 +1,7 @@
 import type { InputFile } from '../files/upload-files.ts'
 import type { CheckedGeojson } from '../geojson/check-geojson.ts'
 import { ImportFailure } from '../import-failure.ts'
-import type { ImportRecord, ImportResult } from '../import-record.ts'
+import type { ImportRecord, ImportResult, MergedRows } from '../import-record.ts'
 import { DatabaseFault, failureOf } from './database-fault.ts'
 import { finishTables } from './finish-tables.ts'
 import { loadConverted } from './load-converted.ts'
@@ -48,10 +48,18 @@ export async function runLoad(
     const { rejects } = loading
     const result = await (loading.options.isPreview ? previewTables(loading) : finishTables(loading))
     meter.finish(storedRows(loading))
-    return { ...result, rejected: rejects && rejectedOf(rejects) }
+    return { ...result, rejected: rejects && rejectedOf(rejects), merged: mergedOf(loading) }
   } catch (error) {
     throw misfit(loading, error) ?? failureOf(error, place) ?? error
   }
+}
+
+/** Of all tables that rows were merged into; undefined: of none. */
+function mergedOf({ stages }: Loading): MergedRows | undefined {
+  const merged = stages.flatMap((stage) => stage.merged ?? [])
+  if (merged.length === 0) return undefined
+  const sum = (read: (each: MergedRows) => number) => merged.reduce((all, each) => all + read(each), 0)
+  return { inserted: sum(({ inserted }) => inserted), updated: sum(({ updated }) => updated) }
 }
 
 /** For the document; undefined if every row was stored. */
