@@ -26,6 +26,23 @@ export async function unpackStatement(fragment: string): Promise<string | undefi
   }
 }
 
+/** A statement for the form of a new schedule, with the values of `$1`, `$2`, … */
+export type WantedSchedule = Readonly<{ query: string; params?: readonly unknown[] | undefined }>
+
+export const packSchedule = (wanted: WantedSchedule) => packStatement(JSON.stringify(wanted))
+
+export async function unpackSchedule(fragment: string): Promise<WantedSchedule | undefined> {
+  const text = await unpackStatement(fragment)
+  try {
+    const wanted = JSON.parse(text ?? 'null') as Partial<WantedSchedule> | null
+    const isStatement = typeof wanted?.query === 'string'
+    if (!isStatement || !(wanted.params === undefined || Array.isArray(wanted.params))) return undefined
+    return { query: wanted.query!, params: wanted.params }
+  } catch {
+    return undefined
+  }
+}
+
 async function bytesOf(stream: ReadableStream<Uint8Array<ArrayBuffer>>): Promise<Uint8Array> {
   return new Uint8Array(await new Response(stream).arrayBuffer())
 }

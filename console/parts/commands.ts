@@ -6,6 +6,8 @@ export type Command = Readonly<{
   name: string
   /** `Ctrl+Enter`, `Alt+1`, `/`, or two keys in a row: `g s`. On a Mac, Cmd works as Ctrl. */
   keys?: string
+  /** The editor takes these keys itself, where it has the focus. They are only shown. */
+  isOfEditor?: boolean
   run: () => void
 }>
 
@@ -22,11 +24,14 @@ export function useCommands(mine: readonly Command[]): void {
   latest.current = mine
   const names = mine.map(({ name, keys }) => `${name}\0${keys}`).join('\n')
   useEffect(() => {
-    const registered = latest.current.map(({ name, keys }, place) => ({
-      name,
-      ...(keys ? { keys } : {}),
-      run: () => latest.current[place]?.run(),
-    }))
+    const registered: readonly Command[] = latest.current.map(
+      ({ name, keys, isOfEditor = false }, place) => ({
+        name,
+        ...(keys ? { keys } : {}),
+        isOfEditor,
+        run: () => latest.current[place]?.run(),
+      }),
+    )
     commands.value = [...commands.value, ...registered]
     return () => {
       commands.value = commands.value.filter((command) => !registered.includes(command))
@@ -51,7 +56,9 @@ export function listenForKeys(): void {
 }
 
 const findCommand = (keys: string) =>
-  commands.value.findLast((command) => command.keys?.toLowerCase() === keys.toLowerCase())
+  commands.value.findLast(
+    ({ keys: own, isOfEditor }) => !isOfEditor && own?.toLowerCase() === keys.toLowerCase(),
+  )
 
 function nameOf(event: KeyboardEvent): string {
   // On a Mac, Alt changes the typed character.

@@ -1,19 +1,26 @@
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { requestJson } from '../api/request.ts'
-import { hrefOf, navigate } from '../parts/browser/route.ts'
+import { unpackSchedule } from '../api/share.ts'
+import { fragment, hrefOf, navigate } from '../parts/browser/route.ts'
 import { ErrorNotice } from '../parts/notice.tsx'
+import { toast } from '../parts/toast.tsx'
 import { useWork } from '../parts/work.ts'
 
 /** A new schedule of one statement. */
 export function ScheduleForm() {
   const [wanted, setWanted] = useState({ name: '', cron: '30 2 * * *', timezone: viewerZone(), query: '' })
   const [notify, setNotify] = useState('')
+  const [params, setParams] = useState<readonly unknown[] | undefined>(undefined)
+  useFromEditor((query, values) => {
+    setWanted((former) => ({ ...former, query }))
+    setParams(values)
+  })
   const { isBusy, error, begin } = useWork()
   const create = (event: Event) => {
     event.preventDefault()
     void begin(async () => {
       const told = notify === '' ? {} : { notify: [{ url: notify }] }
-      await requestJson('createSchedule', { json: { ...wanted, ...told } })
+      await requestJson('createSchedule', { json: { ...wanted, ...told, ...(params && { params }) } })
       navigate('/schedules')
     })
   }
@@ -48,6 +55,7 @@ export function ScheduleForm() {
             }
           />
         </label>
+        {params && <Values params={params} />}
         <NotifyField value={notify} change={setNotify} />
         {error !== undefined && <ErrorNotice error={error} />}
         <div class="row">
@@ -57,6 +65,34 @@ export function ScheduleForm() {
         </div>
       </form>
     </>
+  )
+}
+
+/** A statement of the editor, in the fragment of the address. It is taken out of the address. */
+function useFromEditor(take: (query: string, params: readonly unknown[] | undefined) => void): void {
+  useEffect(() => {
+    if (!fragment.value.startsWith('#s=')) return
+    void unpackSchedule(fragment.value).then((wanted) => {
+      if (wanted) take(wanted.query, wanted.params)
+      else toast('The link is damaged or too long')
+      navigate('/schedules/new', { replace: true })
+    })
+  }, [fragment.value])
+}
+
+/** They are sent with each run, as they are now. */
+function Values({ params }: Readonly<{ params: readonly unknown[] }>) {
+  return (
+    <div class="small">
+      Values from the editor, the same at each run
+      <ul aria-label="Values" class="values">
+        {params.map((value, at) => (
+          <li key={`$${at + 1}`}>
+            <code>{`$${at + 1} = ${JSON.stringify(value)}`}</code>
+          </li>
+        ))}
+      </ul>
+    </div>
   )
 }
 

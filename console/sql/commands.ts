@@ -3,14 +3,14 @@ import { type StatementRange, whatItRisks } from '../../src/sql-text/statements.
 import { refreshCatalog } from '../api/catalog.ts'
 import { curlLine } from '../api/curl.ts'
 import { session } from '../api/session.ts'
-import { isTooLongToShare, packStatement } from '../api/share.ts'
-import { hrefOf } from '../parts/browser/route.ts'
-import { useCommands } from '../parts/commands.ts'
+import { isTooLongToShare, packSchedule, packStatement } from '../api/share.ts'
+import { hrefOf, navigate } from '../parts/browser/route.ts'
+import { type Command, useCommands } from '../parts/commands.ts'
 import { copyText } from '../parts/controls/copy-button.tsx'
 import type { MenuItem } from '../parts/controls/menu.tsx'
 import { toast } from '../parts/toast.tsx'
 import { addDraft, currentDraft } from './drafts.ts'
-import type { EditorHandle } from './editor/editor.tsx'
+import type { EditorAct, EditorHandle } from './editor/editor.tsx'
 import { formatInEditor } from './format/format-in-editor.ts'
 import { isOneTransaction, isRunAsOne, wholeOf } from './one-transaction.ts'
 import { type BoundRange, withValues } from './parameters/given-values.ts'
@@ -36,10 +36,12 @@ export type SqlCommands = Readonly<
     | 'copyLink'
     | 'saveQuery'
     | 'openQuery'
-    | 'format',
+    | 'format'
+    | 'schedule',
     () => void
   >
->
+> &
+  Readonly<{ inEditor: (act: EditorAct) => void }>
 
 /** The commands of the SQL page. `confirm` asks the user before a risky run. */
 export function sqlCommands(
@@ -78,6 +80,8 @@ export function sqlCommands(
     copyLink: () => void copyLink(),
     saveQuery: onCurrent(askForName),
     openQuery: openSavedQuery,
+    schedule: onCurrent((statement) => void openSchedule(statement)),
+    inEditor: (act) => editor.current?.act(act),
     format: () => void formatInEditor(editor),
   }
 }
@@ -94,6 +98,16 @@ function askForName({ text }: StatementRange): void {
 function openSavedQuery(): void {
   if (session.value?.isMaster) savedDialog.value = { kind: 'open' }
   else toast('To see the saved queries, sign in with the Master key')
+}
+
+/** Opens the form of a new schedule with the statement and its values. */
+async function openSchedule(statement: StatementRange): Promise<void> {
+  if (!session.value?.isMaster) return toast('To run it on a schedule, sign in with the Master key')
+  const [one] = withValues([statement]) ?? []
+  if (!one) return
+  const wanted = { query: one.bound?.text ?? one.text, params: one.bound?.params }
+  if (isTooLongToShare(JSON.stringify(wanted))) return toast('This statement is too long for a schedule')
+  navigate(`/schedules/new#s=${await packSchedule(wanted)}`)
 }
 
 function explain(statement: StatementRange, isAnalyzed: boolean): void {
@@ -138,12 +152,27 @@ export function useSqlShortcuts(commands: SqlCommands, isOpen: boolean): void {
     { name: 'Format the statement, or the selection', keys: 'Ctrl+Shift+f', run: commands.format },
     { name: 'Save the statement as a query', keys: 'Ctrl+s', run: commands.saveQuery },
     { name: 'Open or insert a saved query', run: commands.openQuery },
+    { name: 'Run the statement on a schedule', run: commands.schedule },
     { name: 'History', run: commands.openHistory },
     { name: 'Copy the statement as curl', run: commands.copyCurl },
     { name: 'Copy a link to this draft', run: commands.copyLink },
     { name: 'Refresh tables and columns', run: refreshCatalog },
+    ...editorCommands(commands.inEditor),
   ])
 }
+
+/** Keys of CodeMirror, so that the help and the palette have them. */
+const editorCommands = (run: (act: EditorAct) => void): readonly Command[] =>
+  (
+    [
+      ['Find and replace in the editor', 'Ctrl+f', 'find'],
+      ['Select the next occurrence too', 'Ctrl+d', 'nextOccurrence'],
+      ['Select all occurrences', 'Ctrl+Shift+l', 'allOccurrences'],
+      ['Add a cursor above', 'Ctrl+Alt+ArrowUp', 'cursorAbove'],
+      ['Add a cursor below (with the mouse: Alt+click)', 'Ctrl+Alt+ArrowDown', 'cursorBelow'],
+      ['Comment lines, or uncomment them', 'Ctrl+/', 'comment'],
+    ] as const
+  ).map(([name, keys, act]) => ({ name, keys, isOfEditor: true, run: () => run(act) }))
 
 /** The items of the menu behind `⋯`. */
 export const moreItems = (commands: SqlCommands): readonly MenuItem[] => [
@@ -163,6 +192,8 @@ export const moreItems = (commands: SqlCommands): readonly MenuItem[] => [
   {
     note: 'If off, each statement has its own session: SET and temporary tables do not carry over. From BEGIN to COMMIT all statements share one.',
   },
+  'line',
+  { label: 'Run on a schedule…', run: commands.schedule },
   'line',
   { label: 'Save query…', run: commands.saveQuery },
   { label: 'Open or insert query…', run: commands.openQuery },

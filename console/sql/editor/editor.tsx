@@ -1,7 +1,7 @@
 import { closeCompletion } from '@codemirror/autocomplete'
-import { isolateHistory } from '@codemirror/commands'
+import { addCursorAbove, addCursorBelow, isolateHistory, toggleComment } from '@codemirror/commands'
 import { setDiagnostics } from '@codemirror/lint'
-import { openSearchPanel } from '@codemirror/search'
+import { openSearchPanel, selectNextOccurrence, selectSelectionMatches } from '@codemirror/search'
 import { Compartment, EditorState, type StateEffect, Text } from '@codemirror/state'
 import { EditorView } from '@codemirror/view'
 import { effect, useSignalEffect } from '@preact/signals'
@@ -11,6 +11,16 @@ import { catalog } from '../../api/catalog.ts'
 import { changeDraft, currentDraft, currentId, type Draft } from '../drafts.ts'
 import { sqlLanguage } from './completion.ts'
 import { editorSetup } from './editor-setup.ts'
+
+const acts = {
+  find: openSearchPanel,
+  nextOccurrence: selectNextOccurrence,
+  allOccurrences: selectSelectionMatches,
+  cursorAbove: addCursorAbove,
+  cursorBelow: addCursorBelow,
+  comment: toggleComment,
+} as const
+export type EditorAct = keyof typeof acts
 
 /** What the page can do with the editor. */
 export type EditorHandle = Readonly<{
@@ -24,8 +34,8 @@ export type EditorHandle = Readonly<{
   insert: (text: string, back?: number) => void
   /** Replaces a range by a text with other spaces, as one step to undo. Returns false if the range has changed since it was read. */
   replace: (range: StatementRange, text: string) => boolean
-  /** Opens the search with its field to replace. */
-  find: () => void
+  /** What a key does too. */
+  act: (act: EditorAct) => void
   focus: () => void
 }>
 
@@ -125,9 +135,9 @@ function handleOf(view: EditorView): EditorHandle {
       })
       return true
     },
-    find: () => {
+    act: (act) => {
       view.focus()
-      openSearchPanel(view)
+      acts[act](view)
     },
     clearMarks: () => view.dispatch(setDiagnostics(view.state, [])),
     focus: () => view.focus(),
