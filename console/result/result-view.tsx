@@ -63,15 +63,7 @@ export function ResultView(props: ResultViewProps) {
   }
   const tabs = viewsOf(props)
   const view = tabs.some(({ name }) => name === look.view.value) ? look.view.value : 'grid'
-  useCommands(
-    tabs.map(({ name, label }, at) => ({
-      name: `Show the result: ${label}`,
-      keys: `Alt+${at + 1}`,
-      run: () => {
-        look.view.value = name
-      },
-    })),
-  )
+  useViewCommands(tabs, look)
   return (
     <div class="result">
       <div class="result-bar">
@@ -112,10 +104,21 @@ export function ResultView(props: ResultViewProps) {
   )
 }
 
-function viewsOf({
-  result,
-  earlier = [],
-}: ResultViewProps): readonly Readonly<{ name: ResultViewName; label: string }>[] {
+type View = Readonly<{ name: ResultViewName; label: string }>
+
+function useViewCommands(views: readonly View[], look: ResultLook): void {
+  useCommands(
+    views.map(({ name, label }, at) => ({
+      name: `Show the result: ${label}`,
+      keys: `Alt+${at + 1}`,
+      run: () => {
+        look.view.value = name
+      },
+    })),
+  )
+}
+
+function viewsOf({ result, earlier = [] }: ResultViewProps): readonly View[] {
   const messages = messagesOf(result).length
   const { rows, columns } = result.progress.value
   const isComplete = result.state.value !== 'running' && rows > 0

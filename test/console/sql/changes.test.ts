@@ -62,16 +62,17 @@ test('Changes shows the rows that are added, gone or changed since the run befor
 test('a pinned result is compared with a run after a reload, and large results up to their bound', async (t) => {
   const { page, signInAt, user } = await openConsole(t)
   await signInAt('/sql')
-  const text = (rows: number) =>
-    `select g % 7 as part, g, random() as r from generate_series(1, ${rows}) g order by g`
-  await run(page, text(200_000))
+  await user.sql('create table size as select 200000 as n')
+  const text =
+    'select g % 7 as part, g, random() as r from generate_series(1, (select n from size)) g order by g'
+  await run(page, text)
   await page.getByRole('button', { name: 'Pin result 1' }).click()
   await eventually(async () => assert.equal((await storedResults(page, user.username)).length, 2))
   await page.reload()
   await eventually(async () =>
     assert.match((await resultTabs(page).allTextContents()).join(), /^1 · .* \(pinned\)$/),
   )
-  await run(page, text(200_000))
+  await run(page, text)
   await showChanges(page)
   await page.getByText('Show 200 more').waitFor()
   // The first column that names each row.
@@ -79,8 +80,8 @@ test('a pinned result is compared with a run after a reload, and large results u
   assert.equal(await counts(page), '200,000 in all200,000 changed0 added0 gone0 rows the same')
   assert.equal((await changes(page)).length, 200)
 
-  await run(page, text(200_001))
-  await run(page, text(200_001))
+  await user.sql('update size set n = 200001')
+  await run(page, text)
   await showChanges(page)
   await page.getByText('Not compared: at most 200,000 rows and 64 MB are.').waitFor()
 })
