@@ -2,11 +2,9 @@ import { useEffect, useMemo, useState } from 'preact/hooks'
 import type { ChartDefinition } from '../../src/contract/charts.ts'
 import { Empty } from '../parts/notice.tsx'
 import { ChartFigure } from './figure.tsx'
-import type { ChartColumn, ChartData, ChartProblem, ChartRows } from './read/chart-data.ts'
+import { type PlainRow, plainRows } from './plain-rows.ts'
+import type { ChartColumn, ChartData, ChartProblem } from './read/chart-data.ts'
 import { readChart } from './read/read-chart.ts'
-
-/** A row as an array in the order of the columns, or as an object. */
-export type PlainRow = readonly unknown[] | Readonly<Record<string, unknown>>
 
 export type ChartProps = Readonly<{
   spec: ChartDefinition
@@ -43,19 +41,4 @@ function readInSlices<T>(steps: Generator<void, T>, done: (result: T) => void): 
   }
   go()
   return () => clearTimeout(timer)
-}
-
-/** The rows of a page as the reader wants them. */
-export function plainRows(columns: readonly ChartColumn[], rows: readonly PlainRow[]): ChartRows {
-  const valueIn = (row: PlainRow, column: number) =>
-    Array.isArray(row) ? row[column] : (row as Readonly<Record<string, unknown>>)[columns[column]!.name]
-  return {
-    count: rows.length,
-    row: (at, wanted) => wanted.map((column) => asText(valueIn(rows[at]!, column))),
-  }
-}
-
-function asText(value: unknown): string | null {
-  if (value === null || value === undefined) return null
-  return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }

@@ -54,10 +54,14 @@ export function changed(
   some: Partial<ChartDefinition>,
   columns: readonly ChartColumn[],
 ): ChartDefinition {
-  const wanted = { ...former, ...some }
-  const { kind, order } = wanted
-  const { numbers, places, isOfNames } = columnsFor(columns, wanted)
-  const x = places.includes(wanted.x) ? wanted.x : (places[0] ?? wanted.x)
+  const { kind, order } = { ...former, ...some }
+  // Points of a cloud are rows, unless a figure is chosen then.
+  const isNewCloud = some.kind === 'scatter' && former.kind !== 'scatter'
+  const asked = { ...former, ...some, ...(isNewCloud && { aggregate: 'none' as const }) }
+  const { numbers, places } = columnsFor(columns, asked)
+  const x = places.includes(asked.x) ? asked.x : (places[0] ?? asked.x)
+  const wanted = { ...asked, x }
+  const { isOfNames } = columnsFor(columns, wanted)
   const aggregate = fitting(wanted, isOfNames)
   const isCounted = aggregate === 'count' || numbers.length === 0
   const y = isCounted ? [] : (wanted.y ?? []).filter((name) => numbers.includes(name))
@@ -79,6 +83,5 @@ function fitting(wanted: ChartDefinition, isOfNames: boolean) {
   const aggregate = aggregateOf(wanted)
   if (kind === 'histogram') return 'count'
   if (aggregate === 'none' && (!drawsRows(kind) || isOfNames)) return 'sum'
-  if (kind === 'scatter' && wanted.aggregate === undefined) return 'none'
   return kind === 'pie' && aggregate !== 'count' ? 'sum' : aggregate
 }

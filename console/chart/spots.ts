@@ -2,7 +2,7 @@ import type { Layout, PlotBox } from './draw/layout.ts'
 import { partsOf, percent } from './draw/pie-layout.ts'
 import { shownValue } from './draw/values.ts'
 import type { ChartData, ChartSeries, ChartX } from './read/chart-data.ts'
-import { numberText, timeText } from './read/labels.ts'
+import { placeText, timeText } from './read/labels.ts'
 
 /** What the pointer or the keyboard is at: a bar with all its series, a part, or one point. */
 export type Place = Readonly<{ series: number; at: number }>
@@ -67,11 +67,11 @@ export const placeTitle = ({ x }: Pick<ChartData, 'x'>, at: number): string =>
       ? rangeText(x, at)
       : x.type === 'time'
         ? timeText(at, x.hasZone)
-        : numberText(at)
+        : placeText(at)
 
 function rangeText({ edges, type, hasZone }: Extract<ChartX, { form: 'ranges' }>, at: number): string {
   const [from, to] = [edges[at]!, edges[at + 1]!]
-  if (type === 'number') return `${numberText(from)} to below ${numberText(to)}`
+  if (type === 'number') return `${placeText(from)} to below ${placeText(to)}`
   return to - from === 86_400_000
     ? timeText(from, false)
     : `${timeText(from, false)} to before ${timeText(to, hasZone)}`

@@ -1,10 +1,17 @@
 import { computed, signal } from '@preact/signals'
 import { randomId } from '../../src/client/http/random-id.ts'
+import type { ChartDefinition } from '../../src/contract/charts.ts'
 import { changeKept, leaveNote, readNotes } from '../api/kept.ts'
 import type { GivenValues } from './parameters/bind.ts'
 
-/** `values`: of its parameters. */
-export type Draft = Readonly<{ id: string; name: string; text: string; values?: GivenValues | undefined }>
+/** `values`: of its parameters. `chart`: how its results are drawn, if the user has chosen. */
+export type Draft = Readonly<{
+  id: string
+  name: string
+  text: string
+  values?: GivenValues | undefined
+  chart?: ChartDefinition | undefined
+}>
 
 type KeptDrafts = Readonly<{ drafts: readonly Draft[]; currentId: string; lastNumber: number }>
 
@@ -59,9 +66,13 @@ function merge(former: KeptDrafts, changes: Changes): KeptDrafts {
   }
 }
 
-export function addDraft(text: string, name?: string, values?: GivenValues): void {
+export function addDraft(
+  text: string,
+  name?: string,
+  { values, chart }: Pick<Draft, 'values' | 'chart'> = {},
+): void {
   lastNumber++
-  const draft = { id: randomId(), name: name ?? `query ${lastNumber}`, text, values }
+  const draft = { id: randomId(), name: name ?? `query ${lastNumber}`, text, values, chart }
   drafts.value = [...drafts.value, draft]
   changed.add(draft.id)
   currentId.value = draft.id

@@ -13,6 +13,7 @@ import { tell } from '../parts/live.tsx'
 import { toast } from '../parts/toast.tsx'
 import { type Feed, Result, type ServerOrder } from '../result/result.ts'
 import { ResultLook } from '../result/result-look.ts'
+import { changeDraft, drafts } from './drafts.ts'
 import { dropFormer, holdFormer } from './former-results.ts'
 import type { BoundRange } from './parameters/given-values.ts'
 import { ownKey } from './run-as.ts'
@@ -280,7 +281,7 @@ function openRun(one: NewRun): Run {
   const params = bound?.params ?? (one.isSingle ? [] : undefined)
   const feed = one.feed ?? (batch.isInSession ? feedOf(text, as, bound?.params) : undefined)
   const result = new Result(text, as.credential, { ...one.order, ...(params && { params }) }, feed)
-  const run = { ...one, id: nextId(), at: serviceNow(), result, look: new ResultLook(result) }
+  const run = { ...one, id: nextId(), at: serviceNow(), result, look: lookOf(result, one.draftId) }
   const isFirst = !runs.value.some((each) => each.batch === batch)
   const shown = runs.value.find(({ id }) => id === shownRun.value)
   runs.value = [...runs.value, run]
@@ -288,6 +289,13 @@ function openRun(one: NewRun): Run {
   if (isFirst || !shown || shown.batch === batch) shownRun.value = run.id
   return run
 }
+
+/** A result is drawn as its draft says; another choice is kept with the draft. */
+const lookOf = (result: Result, draftId: string) =>
+  new ResultLook(result, {
+    chart: drafts.peek().find(({ id }) => id === draftId)?.chart,
+    keepChart: (chart) => changeDraft(draftId, { chart }),
+  })
 
 const feedOf =
   (text: string, as: RunAs, params?: readonly unknown[]): Feed =>

@@ -1,5 +1,6 @@
 /** What `cartage/client` has in Node and in browsers alike. */
 
+export type { ChartAggregate, ChartDefinition, ChartKind, ChartOrder } from '../contract/charts.ts'
 export type {
   DashboardDefinition,
   DashboardDocument,

@@ -1,3 +1,5 @@
+import type { ChartDefinition } from './charts.ts'
+
 /** Queries that callers run by name. */
 
 /** With `/` a name is in a folder. No part is `.` or `..`, which programs would take out of an address. */
@@ -109,6 +111,8 @@ export type QueryDefinition = Readonly<{
   params?: Readonly<Record<string, Partial<QueryParam>>> | undefined
   /** Whether callers without a key may run it. */
   public?: boolean | undefined
+  /** How a page draws the rows. */
+  chart?: ChartDefinition | undefined
 }>
 
 export type SavedQueryDocument = Readonly<{
@@ -117,6 +121,8 @@ export type SavedQueryDocument = Readonly<{
   description: string
   params: QueryParams
   public: boolean
+  /** Only if one was saved. */
+  chart?: ChartDefinition
   created_at: string
   updated_at: string
 }>

@@ -1,3 +1,4 @@
+import { type ChartDefinition, chartProblem } from '../contract/charts.ts'
 import {
   isQueryParam,
   maxQueryDescription,
@@ -21,6 +22,7 @@ export type Definition = Readonly<{
   description: string
   params: QueryParams
   isPublic: boolean
+  chart: ChartDefinition | undefined
 }>
 
 type Members = Readonly<Record<string, unknown>>
@@ -28,8 +30,8 @@ type Members = Readonly<Record<string, unknown>>
 /** Throws on the first mistake. What only PostgreSQL can know is not checked here. `text`: of a body of JSON. */
 export function readDefinition(body: unknown, text: string | undefined): Definition {
   if (!isObject(body)) throw errors.queryInvalid('The body must be an object with sql')
-  refuseUnknown(body, ['sql', 'description', 'params', 'public', ...ignored], 'A query')
-  const { sql, description = '', params = {}, public: isPublic = false } = body
+  refuseUnknown(body, ['sql', 'description', 'params', 'public', 'chart', ...ignored], 'A query')
+  const { sql, description = '', params = {}, public: isPublic = false, chart } = body
   if (typeof sql !== 'string' || sql.trim() === '') throw errors.queryInvalid('sql must be one SELECT')
   if (sql.length > maxQuerySql) throw errors.queryInvalid(`sql must have at most ${maxQuerySql} characters`)
   if (typeof description !== 'string' || description.length > maxQueryDescription)
@@ -37,11 +39,24 @@ export function readDefinition(body: unknown, text: string | undefined): Definit
   if (typeof isPublic !== 'boolean') throw errors.queryInvalid('public must be true or false')
   if (!isObject(params)) throw errors.queryInvalid('params must be an object with the parameters by name')
   refuseLongNumbers(text ?? '')
-  const definition = { sql, description, params: readParams(params, readSelect(sql)), isPublic }
+  const definition = {
+    sql,
+    description,
+    params: readParams(params, readSelect(sql)),
+    isPublic,
+    chart: readChart(chart),
+  }
   // With its casts the statement is longer than the text.
   if (!pageableStatement(statementOf(sql, definition.params, 'places')))
     throw errors.queryInvalid('sql has too many parameters or is too long')
   return definition
+}
+
+function readChart(given: unknown): ChartDefinition | undefined {
+  if (given === undefined) return undefined
+  const problem = chartProblem(given)
+  if (problem !== undefined) throw errors.queryInvalid(problem)
+  return given as ChartDefinition
 }
 
 /** JavaScript keeps 15 digits of a number: a default with more would be stored as another number. */

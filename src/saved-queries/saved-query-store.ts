@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import type { Account } from '../auth/account.ts'
 import { lockUser } from '../auth/account-store.ts'
+import type { ChartDefinition } from '../contract/charts.ts'
 import { maxSavedQueries, maxSavedQueryBytes, type QueryParams } from '../contract/saved-queries.ts'
 import { inTransaction } from '../postgres/transaction.ts'
 import type { Definition } from './read-definition.ts'
@@ -15,27 +16,28 @@ export async function saveQuery(
   control: Pool,
   { userId }: Account,
   name: string,
-  { sql, description, params, isPublic }: Definition,
+  { sql, description, params, isPublic, chart }: Definition,
 ): Promise<Readonly<{ query: SavedQuery; isNew: boolean } | { beyond: 'count' | 'bytes' }>> {
   return inTransaction(control, async (tx) => {
     // Requests at once count one after the other.
     await lockUser(tx, userId)
-    const written = [sql, description, JSON.stringify(params)]
+    const written = [sql, description, JSON.stringify(params), chart ? JSON.stringify(chart) : null]
     const others = await tx.query<{ count: number; bytes: number }>(
       `select count(*)::integer as count,
-         coalesce(sum(octet_length(sql) + octet_length(description) + octet_length(params)), 0)::integer as bytes
+         coalesce(sum(octet_length(sql) + octet_length(description) + octet_length(params)
+           + coalesce(octet_length(chart), 0)), 0)::integer as bytes
        from cartage.saved_queries where user_id = $1 and name <> $2`,
       [userId, name],
     )
     const { count, bytes } = others.rows[0]!
     if (count >= maxSavedQueries) return { beyond: 'count' }
-    const own = written.reduce((sum, text) => sum + Buffer.byteLength(text), 0)
+    const own = written.reduce((sum, text) => sum + Buffer.byteLength(text ?? ''), 0)
     if (bytes + own > maxSavedQueryBytes) return { beyond: 'bytes' }
     const { rows } = await tx.query<Row & { is_new: boolean }>(
-      `insert into cartage.saved_queries as q (user_id, name, sql, description, params, is_public)
-       values ($1, $2, $3, $4, $5, $6)
+      `insert into cartage.saved_queries as q (user_id, name, sql, description, params, chart, is_public)
+       values ($1, $2, $3, $4, $5, $6, $7)
        on conflict (user_id, name) do update set sql = excluded.sql, description = excluded.description,
-         params = excluded.params, is_public = excluded.is_public, revision = gen_random_uuid(),
+         params = excluded.params, chart = excluded.chart, is_public = excluded.is_public, revision = gen_random_uuid(),
          updated_at = clock_timestamp()
        returning ${columns}, q.xmax = 0 as is_new`,
       [userId, name, ...written, isPublic],
@@ -79,13 +81,14 @@ export async function deleteQuery(control: Control, { userId }: Account, name: s
   return rowCount === 1
 }
 
-const columns = 'name, sql, description, params, is_public, revision, created_at, updated_at'
+const columns = 'name, sql, description, params, chart, is_public, revision, created_at, updated_at'
 
 type Row = Readonly<{
   name: string
   sql: string
   description: string
   params: string
+  chart: string | null
   is_public: boolean
   revision: string
   created_at: Date
@@ -97,6 +100,7 @@ function queryOf({
   sql,
   description,
   params,
+  chart,
   is_public,
   revision,
   created_at,
@@ -107,6 +111,7 @@ function queryOf({
     sql,
     description,
     params: JSON.parse(params) as QueryParams,
+    chart: chart === null ? undefined : (JSON.parse(chart) as ChartDefinition),
     isPublic: is_public,
     revision,
     createdAt: created_at,

@@ -45,6 +45,38 @@ test('a query is saved, read, listed, replaced and deleted with the master key',
   assert.equal((await refusal(user, '/another')).code, 'query-not-found')
 })
 
+test('a chart is saved with a query, and one that contradicts itself is refused', async (t) => {
+  const started = await setup(t)
+  const { user } = started
+  const { queries } = clientOf(t, started)
+  const chart = { kind: 'bar', x: 'name', y: ['n'], aggregate: 'average', order: 'name' }
+  const sql = "select 'a' as name, 1 as n"
+  await saved(user, 'drawn', { sql, chart })
+  const read = (await (await askQueries(user, '/drawn')).json()) as { chart?: unknown }
+  assert.deepEqual(read.chart, chart)
+  await saved(user, 'drawn', read)
+  assert.deepEqual((await queries.get('drawn')).chart, chart)
+  for (const [wrong, message] of [
+    [{ kind: 'ring', x: 'a' }, /^chart.kind must be one of bar, stacked/],
+    [{ kind: 'bar', x: 'a', colour: 'red' }, /has no member 'colour'/],
+    [{ kind: 'bar', x: '' }, /^chart.x must be the name of a column/],
+    [{ kind: 'line', x: 'a', y: ['n', 'n'] }, /different names/],
+    [{ kind: 'line', x: 'a', y: ['n', 'm'], series: 's' }, /must be one column/],
+    [{ kind: 'pie', x: 'a', y: ['n'], aggregate: 'average' }, /a pie shows count or sum/],
+    [{ kind: 'histogram', x: 'a', y: ['n'] }, /a histogram counts rows/],
+    ['bar', /^chart must be an object/],
+  ] as const) {
+    const { code, text: said } = await refusal(user, '/drawn', {
+      method: 'PUT',
+      body: { sql, chart: wrong },
+    })
+    assert.equal(code, 'query-invalid')
+    assert.match(said, message)
+  }
+  await saved(user, 'drawn', { sql })
+  assert.ok(!('chart' in (await queries.get('drawn'))))
+})
+
 test('values are bound by name, typed, with defaults, and never become SQL', async (t) => {
   const { user } = await setup(t)
   await makeCities(user)

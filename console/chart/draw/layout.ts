@@ -3,7 +3,7 @@ import { labelledParts, piePlot } from './pie-layout.ts'
 import { labelTicks } from './place-ticks.ts'
 import { cutTo, widest, widthOf } from './text.ts'
 import { numberScale, type Scale, type Tick } from './ticks.ts'
-import { shownValue, valueExtent } from './values.ts'
+import { areWhole, shownValue, valueExtent } from './values.ts'
 
 export type PlotBox = Readonly<{ left: number; top: number; right: number; bottom: number }>
 export type Size = Readonly<{ width: number; height: number }>
@@ -56,7 +56,7 @@ function columnsLayout(data: ChartData, size: Size, legend: readonly ChartKey[],
   const [low, high] = valueExtent(data)
   const upper = top + 22
   const lower = Math.max(upper + 80, size.height - 52)
-  const scale = numberScale(low, high, Math.max(2, Math.floor((lower - upper) / 42)))
+  const scale = numberScale(low, high, Math.max(2, Math.floor((lower - upper) / 42)), areWhole(data))
   const left = Math.min(size.width * 0.4, edge + 6 + widest(scale.ticks.map(({ lines }) => lines[0]!)))
   const plot = { left, top: upper, right: Math.max(left + 40, size.width - edge - 6), bottom: lower }
   const valueAt = (y: number) => plot.bottom - ((y - scale.low) / (scale.high - scale.low)) * (lower - upper)
@@ -81,7 +81,10 @@ function placesOf({ x, series, kind }: ChartData, { left, right }: PlotBox): Pla
     const band = (right - left) / Math.max(1, count)
     return { band, placeAt: (at) => left + (at + 0.5) * band, range: [0, count] }
   }
-  const [low, high] = spread(series.flatMap(({ x }) => (x.length > 0 ? [x[0]!, x.at(-1)!] : [])))
+  const [low, high] = spread(
+    series.flatMap(({ x }) => (x.length > 0 ? [x[0]!, x.at(-1)!] : [])),
+    x.type,
+  )
   const range = x.type === 'number' ? roundRange(low, high, kind) : ([low, high] as const)
   const placeAt = (value: number) => left + ((value - range[0]) / (range[1] - range[0])) * (right - left)
   return { band: 0, placeAt, range }
@@ -94,11 +97,11 @@ function roundRange(low: number, high: number, kind: string): readonly [number, 
   return [scale.low, scale.high]
 }
 
-/** One value has room on both sides. */
-function spread(ends: readonly number[]): [number, number] {
+/** One value has room on both sides: half a day, or one. */
+function spread(ends: readonly number[], type: 'number' | 'time'): [number, number] {
   const [low, high] = [Math.min(...ends), Math.max(...ends)]
   if (low < high) return [low, high]
-  const room = Math.max(1, Math.abs(low) * 1e-9)
+  const room = type === 'time' ? 43_200_000 : Math.max(1, Math.abs(low) * 1e-9)
   return [low - room, high + room]
 }
 
@@ -107,7 +110,11 @@ function rowsLayout(data: ChartData, size: Size, legend: readonly ChartKey[], to
   const beside = data.kind === 'bar' ? data.series.length : 1
   const band = Math.max(24, beside * 11 + 8)
   const [low, high] = valueExtent(data)
-  const names = Math.min(size.width * 0.4, widest(labels.map(({ text }) => text.slice(0, 60))) + 4)
+  const heading = Math.min(140, widthOf(`${data.xName}: ${data.yName}`) + 8)
+  const names = Math.min(
+    size.width * 0.4,
+    Math.max(heading, widest(labels.map(({ text }) => text.slice(0, 60))) + 4),
+  )
   const figures = beside === 1 && data.kind === 'bar' ? widest(valueTexts(data)) + 10 : 0
   const left = edge + names + figures + 8
   const plot = {
@@ -116,7 +123,7 @@ function rowsLayout(data: ChartData, size: Size, legend: readonly ChartKey[], to
     right: Math.max(left + 40, size.width - edge - 10),
     bottom: top + 22 + band * labels.length,
   }
-  const scale = numberScale(low, high, Math.max(1, Math.floor((plot.right - left) / 70)))
+  const scale = numberScale(low, high, Math.max(1, Math.floor((plot.right - left) / 70)), areWhole(data))
   const wide = plot.right - left
   return {
     size: { width: Math.max(size.width, plot.right + edge), height: plot.bottom + 10 },

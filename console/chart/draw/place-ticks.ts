@@ -1,4 +1,5 @@
 import type { ChartData, ChartX } from '../read/chart-data.ts'
+import { placeText } from '../read/labels.ts'
 import { cutTo, widest, widthOf } from './text.ts'
 import { numberScale, type Tick, tickText, timeLabels, timeTicks, unitOf } from './ticks.ts'
 
@@ -19,8 +20,13 @@ export function labelTicks(
   if (x.form === 'ranges') return edges(x, width)
   if (x.type === 'time') return apart(timeTicks(low, high, Math.max(1, Math.floor(width / 76))), placeAt)
   const { ticks } = numberScale(low, high, Math.max(1, Math.floor(width / 90)))
-  return ticks.filter(({ at }) => at >= low && at <= high)
+  const step = ticks.length > 1 ? ticks[1]!.at - ticks[0]!.at : 1
+  return ticks
+    .filter(({ at }) => at >= low && at <= high)
+    .map(({ at }) => ({ at, lines: [placeTick(at, step)] }))
 }
+
+const placeTick = (at: number, step: number) => (Math.abs(at) < 10_000 ? placeText(at) : tickText(at, step))
 
 function named(names: readonly string[], width: number): readonly Tick[] {
   const band = width / Math.max(1, names.length)
@@ -34,7 +40,7 @@ function edges(x: Extract<ChartX, { form: 'ranges' }>, width: number): readonly 
   const band = width / (x.edges.length - 1)
   const places = [...x.edges.keys()]
   if (x.type === 'number') {
-    const texts = Array.from(x.edges, (edge) => tickText(edge, Math.abs(x.edges[1]! - x.edges[0]!)))
+    const texts = Array.from(x.edges, (edge) => placeTick(edge, Math.abs(x.edges[1]! - x.edges[0]!)))
     const step = Math.max(1, Math.ceil((widest(texts) + 12) / band))
     return places.filter((at) => at % step === 0).map((at) => ({ at: at - 0.5, lines: [texts[at]!] }))
   }

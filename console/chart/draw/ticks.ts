@@ -7,9 +7,9 @@ export type Tick = Readonly<{ at: number; lines: readonly string[] }>
 export type Scale = Readonly<{ low: number; high: number; ticks: readonly Tick[] }>
 
 /** From a round number at or below the least to one at or above the largest, with at most so many steps. */
-export function numberScale(low: number, high: number, most: number): Scale {
+export function numberScale(low: number, high: number, most: number, areWhole = false): Scale {
   const [from, to] = low < high ? [low, high] : apart(low)
-  const step = niceStep((to - from) / Math.max(1, most))
+  const step = Math.max(niceStep((to - from) / Math.max(1, most)), areWhole ? 1 : 0)
   const [first, last] = [Math.floor(from / step + 1e-9), Math.ceil(to / step - 1e-9)]
   const ticks = Array.from({ length: last - first + 1 }, (_, index): Tick => {
     const at = +((first + index) * step).toPrecision(12)

@@ -20,6 +20,10 @@ export function valueExtent(data: ChartData): [number, number] {
   return isFromZero ? [Math.min(0, low), Math.max(0, high)] : [low, high]
 }
 
+/** Axes of whole numbers have no fractions. Of very many values the first tell. */
+export const areWhole = ({ series }: ChartData) =>
+  series.every(({ y }) => y.slice(0, 2_000).every((value) => Number.isNaN(value) || Number.isInteger(value)))
+
 /** A bar between two values. */
 export type Bar = Readonly<{
   series: number

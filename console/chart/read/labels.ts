@@ -23,6 +23,10 @@ export function numberText(value: number): string {
   return value.toLocaleString('en-US', { maximumSignificantDigits: 12 })
 }
 
+/** A number on the x axis, which may be a year or an id: `2026`, `20,000`. */
+export const placeText = (value: number) =>
+  Math.abs(value) < 10_000 ? numberText(value).replace(',', '') : numberText(value)
+
 /** A time in UTC without what is zero at its end: `2026-01-31`, `2026-01-31 10:00`. */
 export function timeText(time: number, hasZone: boolean): string {
   const date = new Date(time)

@@ -1,7 +1,7 @@
 import type { ChartAggregate, ChartOrder } from '../../../src/contract/charts.ts'
 import { formatCount } from '../../parts/format.ts'
 import { type ChartLabel, mostSeries } from './chart-data.ts'
-import { labelOf, numberText, saidLabel, timeText } from './labels.ts'
+import { labelOf, placeText, saidLabel, timeText } from './labels.ts'
 import { measured, type Tally, type XValue } from './tally.ts'
 
 /** The names on an axis, and where each group of the tally is; the last one may be "others". */
@@ -40,7 +40,7 @@ const labelOfX = (value: XValue, isTime: boolean): ChartLabel =>
   typeof value !== 'number' ? labelOf(value) : saidLabelOfNumber(value, isTime)
 
 const saidLabelOfNumber = (value: number, isTime: boolean): ChartLabel => ({
-  text: isTime ? timeText(value, false) : numberText(value),
+  text: isTime ? timeText(value, false) : placeText(value),
   isSaid: false,
 })
 

@@ -11,7 +11,7 @@ export function inOrder(x: readonly number[], y: readonly number[]): Points {
   return { x: Float64Array.from(order, (at) => x[at]!), y: Float64Array.from(order, (at) => y[at]!) }
 }
 
-/** At most 100,000 points of all series. Of a line the peaks are kept, of a cloud every so many-th point. */
+/** At most 100,000 points of all series. Of a line the peaks are kept, of a cloud one of every two, three, ... points. */
 export function thinned(all: readonly Points[], keepsPeaks: boolean): readonly Points[] {
   const total = all.reduce((sum, { x }) => sum + x.length, 0)
   if (total <= mostPoints) return all
@@ -42,6 +42,9 @@ function peaksOf({ x, y }: Points, step: number): Points {
 export function thinnedNote(all: readonly Points[], kept: readonly Points[], kind: string): string[] {
   const count = (some: readonly Points[]) => some.reduce((sum, { x }) => sum + x.length, 0)
   if (count(all) === count(kept)) return []
-  const how = kind === 'scatter' ? 'every so many-th' : 'the lowest and highest'
-  return [`Draws ${formatCount(count(kept))} of ${formatCount(count(all))} points: ${how} of them.`]
+  const how =
+    kind === 'scatter'
+      ? `one of every ${Math.round(count(all) / count(kept))}`
+      : 'the lowest and highest of them'
+  return [`Draws ${formatCount(count(kept))} of ${formatCount(count(all))} points: ${how}.`]
 }

@@ -136,7 +136,9 @@ function drawn(
   x: ChartX,
   series: ChartData['series'],
   notes: readonly string[],
-): ChartData {
+): ChartData | ChartProblem {
+  if (series.every(({ y }) => y.every(Number.isNaN)))
+    return { problem: `No row has a number in ${y.join(' or ')}.` }
   const yName = aggregate === 'count' ? 'rows' : y.join(', ')
   return { kind: spec.kind, title: titleOf(spec), xName: name, yName, x, series, notes }
 }

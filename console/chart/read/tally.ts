@@ -21,6 +21,8 @@ export class Tally {
   readonly #groups = new Map<XValue, number>()
   readonly #series = new Map<string | null, number>()
   readonly #pairs = new Map<number, number>()
+  /** The pairs of the first series by group: most charts have no other. */
+  readonly #first: number[] = []
 
   constructor(ys: number) {
     this.ys = Array.from({ length: ys }, () => ({ numbers: [], sum: [], least: [], largest: [] }))
@@ -43,7 +45,7 @@ export class Tally {
 
   #pair(group: number, series: number): number {
     const key = group * mostKnown + series
-    const known = this.#pairs.get(key)
+    const known = series === 0 ? this.#first[group] : this.#pairs.get(key)
     if (known !== undefined) return known
     const made = this.group.push(group) - 1
     this.series.push(series)
@@ -54,7 +56,8 @@ export class Tally {
       least.push(Number.POSITIVE_INFINITY)
       largest.push(Number.NEGATIVE_INFINITY)
     }
-    this.#pairs.set(key, made)
+    if (series === 0) this.#first[group] = made
+    else this.#pairs.set(key, made)
     return made
   }
 }
@@ -110,8 +113,8 @@ function figures(
     else made[at]! += sums.sum[pair]!
   }
   return made.map((figure, at) => {
-    if (numbers[at] === 0) return Number.NaN
-    return aggregate === 'average' ? figure / numbers[at]! : figure
+    const shown = aggregate === 'average' ? figure / numbers[at]! : figure
+    return numbers[at] === 0 || !Number.isFinite(shown) ? Number.NaN : shown
   })
 }
 

@@ -25,7 +25,7 @@ export function OpenDialog({ close, insert }: OpenProps) {
   const acts = {
     open: (query: SavedQueryDocument) => {
       close()
-      addDraft(query.sql, query.name, givenBy(query))
+      addDraft(query.sql, query.name, { values: givenBy(query), chart: query.chart })
     },
     insert: (query: SavedQueryDocument) => {
       close()

@@ -1,5 +1,7 @@
 import { useState } from 'preact/hooks'
+import type { ChartDefinition } from '../../../src/contract/charts.ts'
 import { isQueryName, queryNameRule, type SavedQueryDocument } from '../../../src/contract/saved-queries.ts'
+import { titleOf } from '../../chart/read/title.ts'
 import { Dialog } from '../../parts/controls/dialog.tsx'
 import { Field } from '../../parts/controls/field.tsx'
 import { Load, useLoaded } from '../../parts/loading.tsx'
@@ -39,9 +41,12 @@ function SaveForm({
   const [description, setDescription] = useState(() => former?.description ?? '')
   const [isPublic, setPublic] = useState(() => former?.public ?? false)
   const [params, setParams] = useState(() => editedParams(text, currentDraft.peek()?.values ?? {}, former))
+  const chart = currentDraft.peek()?.chart ?? former?.chart
+  const [hasChart, setHasChart] = useState(true)
   const { isBusy, error, begin } = useWork()
   const save = async () => {
-    await saveQuery(name, { sql: text, description, public: isPublic, params: definedParams(params) })
+    const definition = { sql: text, description, public: isPublic, params: definedParams(params) }
+    await saveQuery(name, { ...definition, ...(chart && hasChart && { chart }) })
     changeDraft(currentId.value, { name })
     toast(`Saved as ${name}`)
     close()
@@ -70,6 +75,7 @@ function SaveForm({
       </Field>
       {params.length > 0 && <Params params={params} change={setParams} />}
       <PublicField isPublic={isPublic} change={setPublic} />
+      {chart && <ChartField chart={chart} hasChart={hasChart} change={setHasChart} />}
       {former && <Notice kind="info">Replaces {name}.</Notice>}
       {error !== undefined && <ErrorNotice error={error} />}
       <Acts isBusy={isBusy} isValid={isQueryName(name)} close={close} />
@@ -134,6 +140,21 @@ function PublicField({ isPublic, change }: PublicProps) {
     <label class="check">
       <input type="checkbox" checked={isPublic} onChange={(event) => change(event.currentTarget.checked)} />
       Public: runs without a key, with the rights of Default public
+    </label>
+  )
+}
+
+type ChartFieldProps = Readonly<{
+  chart: ChartDefinition
+  hasChart: boolean
+  change: (hasChart: boolean) => void
+}>
+
+function ChartField({ chart, hasChart, change }: ChartFieldProps) {
+  return (
+    <label class="check">
+      <input type="checkbox" checked={hasChart} onChange={(event) => change(event.currentTarget.checked)} />
+      With its chart: {chart.kind}, {titleOf(chart)}
     </label>
   )
 }

@@ -4,13 +4,14 @@ import type { SavedQuery } from '../../saved-queries/saved-query-store.ts'
 import { rowsParameters, rowsResponse } from './schemas.ts'
 
 export function queryDocument(query: SavedQuery): SavedQueryDocument {
-  const { name, sql, description, params, isPublic, createdAt, updatedAt } = query
+  const { name, sql, description, params, isPublic, chart, createdAt, updatedAt } = query
   return {
     name,
     sql,
     description,
     params,
     public: isPublic,
+    ...(chart && { chart }),
     created_at: createdAt.toISOString(),
     updated_at: updatedAt.toISOString(),
   }

@@ -1,3 +1,10 @@
+import {
+  chartAggregates,
+  chartKinds,
+  chartOrders,
+  maxChartName,
+  maxChartValues,
+} from '../../contract/charts.ts'
 import { maxQueryDescription, queryNameRule, queryParamTypes } from '../../contract/saved-queries.ts'
 import { answered, knownExtras, text } from '../middleware/schemas.ts'
 import { parameters, responses } from '../query/schemas.ts'
@@ -25,6 +32,35 @@ const param = {
   required: { type: 'boolean', default: false },
 } as const
 
+const columnName = { type: 'string', minLength: 1, maxLength: maxChartName } as const
+
+const chart = {
+  title: 'Chart',
+  type: 'object',
+  required: ['kind', 'x'],
+  additionalProperties: false,
+  properties: {
+    kind: { type: 'string', enum: chartKinds },
+    x: { ...columnName, description: 'A column of names, times or numbers' },
+    y: {
+      type: 'array',
+      items: columnName,
+      maxItems: maxChartValues,
+      uniqueItems: true,
+      description: 'Columns of numbers. Without one, rows are counted',
+    },
+    series: { ...columnName, description: 'A column whose values are drawn as series of their own' },
+    aggregate: {
+      type: 'string',
+      enum: chartAggregates,
+      description:
+        'What is drawn of the rows with one x. `none` draws each row: lines, areas and scatter only, and the default there; else `sum`, without y `count`',
+    },
+    order: { type: 'string', enum: chartOrders, description: 'Of names on the x axis' },
+  },
+  description: 'How a page draws the rows',
+} as const
+
 const definition = {
   sql: text('One SELECT with `:name` parameters. It may not write, not even in a WITH'),
   description: { type: 'string', maxLength: maxQueryDescription },
@@ -34,26 +70,31 @@ const definition = {
     description: 'By name. A parameter of the SQL that is not here is a required text',
   },
   public: { type: 'boolean', default: false, description: 'Whether callers without a key may run it' },
+  chart,
 } as const
 
 const document = {
   title: 'SavedQuery',
-  ...answered({
-    name: { type: 'string' },
-    sql: { type: 'string' },
-    description: { type: 'string' },
-    params: {
-      type: 'object',
-      additionalProperties: {
+  ...answered(
+    {
+      name: { type: 'string' },
+      sql: { type: 'string' },
+      description: { type: 'string' },
+      params: {
         type: 'object',
-        required: ['type', 'required'],
-        properties: { type: param.type, default: {}, required: { type: 'boolean' } },
+        additionalProperties: {
+          type: 'object',
+          required: ['type', 'required'],
+          properties: { type: param.type, default: {}, required: { type: 'boolean' } },
+        },
       },
+      public: { type: 'boolean' },
+      chart,
+      created_at: { type: 'string', format: 'date-time' },
+      updated_at: { type: 'string', format: 'date-time' },
     },
-    public: { type: 'boolean' },
-    created_at: { type: 'string', format: 'date-time' },
-    updated_at: { type: 'string', format: 'date-time' },
-  }),
+    ['chart'],
+  ),
 } as const
 
 export const saveQuerySchema = {

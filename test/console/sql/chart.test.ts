@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { eventually } from '../../support/service/setup.ts'
 import { assertAccessibleEverywhere } from '../support/axe.ts'
 import { openConsole } from '../support/open-console.ts'
-import { run } from '../support/sql-page.ts'
+import { editor, run } from '../support/sql-page.ts'
 
 const chart = (page: Page, name: string | RegExp) => page.getByRole('group', { name })
 
@@ -55,4 +56,124 @@ test('a text column makes a bar for each of its values, from zero, with a sum or
   await shows(page, ['gain 5', 'loss -5'])
   const [gain, loss] = await bars(page)
   assert.ok(Math.abs(loss!.right - gain!.left) < 1, 'a negative bar ends where a positive one begins')
+})
+
+test('several series are told apart by patterns, and each value is read by pointer and keyboard', async (t) => {
+  const { page, signInAt } = await openConsole(t)
+  await signInAt('/sql')
+  await run(
+    page,
+    "select date '2026-01-01' + i % 5 as day, 'kind ' || i % 3 as kind, 100 + i % 5 as n from generate_series(0, 14) i",
+  )
+  await page.getByRole('tab', { name: 'Chart' }).click()
+  await choose(page, 'Chart type', 'stacked')
+  await choose(page, 'Series', 'kind')
+  const stacked = chart(page, 'Chart of sum of n by day and kind')
+  await shows(
+    page,
+    [0, 1, 2, 3, 4].map(
+      (day) =>
+        `2026-01-0${day + 1} ${Array(3)
+          .fill(100 + day)
+          .join(' ')}`,
+    ),
+  )
+  const drawn = await bars(page)
+  assert.equal(drawn.length, 15)
+  assert.deepEqual([...new Set(drawn.map(({ fill }) => /-\d\)$/.exec(fill)?.[0]))], ['-0)', '-1)', '-2)'])
+  assert.deepEqual(await stacked.locator('svg > g:last-of-type text').allTextContents(), [
+    'kind 0',
+    'kind 1',
+    'kind 2',
+  ])
+  await stacked.focus()
+  await page.keyboard.press('End')
+  await page.keyboard.press('ArrowLeft')
+  const tooltip = page.getByTestId('tooltip')
+  await tooltip.getByText('2026-01-04').waitFor()
+  await page.getByRole('status').getByText('2026-01-04: kind 0 103, kind 1 103, kind 2 103').waitFor()
+  await page.keyboard.press('Escape')
+  await tooltip.waitFor({ state: 'detached' })
+  await choose(page, 'Chart type', 'line')
+  await chart(page, 'Chart of sum of n by day and kind').locator('path[stroke-dasharray]').first().waitFor()
+  const box = (await stacked.boundingBox())!
+  await page.mouse.move(box.x + box.width - 30, box.y + box.height / 2)
+  await choose(page, 'Chart type', 'scatter')
+  await choose(page, 'Show', 'each row')
+  await chart(page, 'Chart of n by day and kind').waitFor()
+  await assertAccessibleEverywhere(page)
+})
+
+test('the choice of a chart stays with the draft and is saved with the query', async (t) => {
+  const { page, user, signInAt } = await openConsole(t)
+  await signInAt('/sql')
+  const text = "select 'v' || i % 9 as v, i as n from generate_series(1, 90) i"
+  await run(page, text)
+  await page.getByRole('tab', { name: 'Chart' }).click()
+  await choose(page, 'Chart type', 'pie')
+  await page.getByText('v has 9 values: 4 of them are drawn as “others”.').waitFor()
+  await page.reload()
+  await eventually(async () => assert.equal(await editor(page).innerText(), text))
+  await run(page, text)
+  await page.getByRole('tab', { name: 'Chart' }).click()
+  await page.getByText('v has 9 values: 4 of them are drawn as “others”.').waitFor()
+  await page.keyboard.press('Control+s')
+  const dialog = page.getByRole('dialog', { name: 'Save query' })
+  await dialog.getByLabel('Name').fill('parts')
+  assert.ok(await dialog.getByLabel('With its chart: pie, sum of n by v').isChecked())
+  await dialog.getByRole('button', { name: 'Save' }).click()
+  await dialog.waitFor({ state: 'detached' })
+  const answer = await fetch(`${user.base}/api/v4/queries/parts?api_key=${user.masterToken}`)
+  const { chart: kept } = (await answer.json()) as { chart: unknown }
+  assert.deepEqual(kept, { kind: 'pie', x: 'v', y: ['n'], aggregate: 'sum' })
+
+  await fetch(`${user.base}/api/v4/queries/parts?api_key=${user.masterToken}`, {
+    method: 'PUT',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ sql: text, chart: { kind: 'histogram', x: 'n' } }),
+  })
+  await page.getByRole('button', { name: 'More' }).click()
+  await page.getByRole('menuitem', { name: 'Open query…' }).click()
+  const open = page.getByRole('dialog', { name: 'Open query' })
+  await open.getByRole('button', { name: /^parts/ }).click()
+  await open.waitFor({ state: 'detached' })
+  await run(page, text)
+  await page.getByRole('tab', { name: 'Chart' }).click()
+  await chart(page, 'Chart of distribution of n').waitFor()
+})
+
+test('a chart is saved as PNG and as SVG that stands alone, with the texts of the data escaped', async (t) => {
+  const { page, signInAt } = await openConsole(t, { context: { colorScheme: 'dark' } })
+  await signInAt('/sql')
+  await run(
+    page,
+    `select * from (values ('<script>alert(1)</script>', 3), (repeat('long ', 40), -2), ('emoji 😀 ' || chr(1), 1), (null, 2), ('', 4)) v (name, n)`,
+  )
+  await page.getByRole('tab', { name: 'Chart' }).click()
+  await chart(page, 'Chart of sum of n by name').waitFor()
+  const save = async (kind: string) => {
+    await page.getByRole('button', { name: 'Save chart' }).click()
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('menuitem', { name: kind }).click(),
+    ])
+    assert.equal(download.suggestedFilename(), `sum-of-n-by-name.${kind.toLowerCase()}`)
+    return readFile(await download.path())
+  }
+  const svg = (await save('SVG')).toString()
+  assert.match(svg, /&lt;script&gt;alert\(1\)&lt;\/script&gt;/)
+  assert.match(svg, /emoji 😀 \ufffd/)
+  assert.match(svg, /<rect width="960" height="\d+" fill="#ffffff"/)
+  assert.doesNotMatch(svg, /<script|<style|<foreignObject|class=|\sstyle=|var\(|light-dark|href|url\((?!#)/)
+  assert.match(svg, /fill="rgb\(11, 110, 110\)"/, 'light colours on white, whatever the theme')
+  const width = await page.evaluate(async (text) => {
+    const image = new Image()
+    image.src = URL.createObjectURL(new Blob([text], { type: 'image/svg+xml' }))
+    await image.decode()
+    return image.naturalWidth
+  }, svg)
+  assert.equal(width, 960, 'an image has no styles and no script of the page, and must be well-formed')
+  const png = await save('PNG')
+  assert.equal(png.subarray(1, 4).toString(), 'PNG')
+  assert.equal(png.readUInt32BE(16), 1920)
 })
