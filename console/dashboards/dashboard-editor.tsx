@@ -174,6 +174,9 @@ function Parts({ draft, queries, change }: PartsProps) {
           key={JSON.stringify([draft.filters, draft.refresh_seconds])}
           account={session.value?.username ?? ''}
           dashboard={{ ...draft, queries }}
+          changeChart={({ id }, chart) =>
+            change(parts.map((part) => (part.id === id ? { ...part, chart } : part)))
+          }
           acts={(part) => (
             <PartActs part={part} parts={parts} change={change} edit={() => edit({ id: part.id })} />
           )}

@@ -1,3 +1,4 @@
+import type { ChartDefinition } from './charts.ts'
 import type { QueryParams, QueryParamType } from './saved-queries.ts'
 
 /** Saved queries on a grid. */
@@ -72,8 +73,8 @@ export type DashboardPart = PartPlace &
     as: PartKind
     /** Of a number: the column of the first row. Without it the first column. */
     column?: string
-    /** Of a chart: how it is drawn. */
-    chart?: Readonly<Record<string, unknown>>
+    /** Of a chart: how it is drawn. Without it as the first columns suggest. */
+    chart?: ChartDefinition
   }>
 
 /** What a client sends to save one. */

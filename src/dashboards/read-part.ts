@@ -1,3 +1,4 @@
+import { type ChartDefinition, chartProblem } from '../contract/charts.ts'
 import {
   type DashboardPart,
   gridColumns,
@@ -34,7 +35,7 @@ export function readPart(value: unknown, at: number): NewPart {
     query,
     as,
     ...(column !== undefined && { column: textAt(column, `${place}.column`, mostColumn) }),
-    ...(chart !== undefined && { chart: readChart(chart, `${place}.chart`) }),
+    ...(chart !== undefined && { chart: readChart(chart, place) }),
     ...readPlace(given, place),
   }
 }
@@ -51,20 +52,11 @@ function readPlace({ x, y, w, h }: Members, place: string): PartPlace {
   return read
 }
 
-/** What it says is up to who draws it. */
-function readChart(value: unknown, place: string): Members {
-  const chart = membersAt(value, place)
-  if (isDeeper(chart, deepestChart)) throw invalid(`${place} is nested deeper than ${deepestChart} levels`)
-  if (JSON.stringify(chart).length > mostChart)
-    throw invalid(`${place} has at most ${mostChart} characters of JSON`)
-  return chart
+function readChart(value: unknown, place: string): ChartDefinition {
+  const problem = chartProblem(value)
+  if (problem !== undefined) throw invalid(`${place}: ${problem}`)
+  return value as ChartDefinition
 }
-
-/** Goes no deeper than asked, as a body may be nested deeper than our stack. */
-const isDeeper = (value: unknown, most: number): boolean =>
-  typeof value === 'object' &&
-  value !== null &&
-  (most === 0 || Object.values(value).some((each) => isDeeper(each, most - 1)))
 
 export function refuseOverlaps(parts: readonly PartPlace[]): void {
   for (const [at, part] of parts.entries()) {
@@ -78,5 +70,3 @@ const isOver = (one: PartPlace, other: PartPlace) =>
 
 /** Characters of a name of PostgreSQL. */
 const mostColumn = 63
-const mostChart = 16 * 1024
-const deepestChart = 10

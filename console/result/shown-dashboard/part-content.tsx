@@ -1,4 +1,5 @@
 import type { ComponentType } from 'preact'
+import type { ChartDefinition } from '../../../src/contract/charts.ts'
 import type { DashboardPart } from '../../../src/contract/dashboards.ts'
 import { Load, useLoaded } from '../../parts/loading.tsx'
 import type { Result } from '../result.ts'
@@ -6,24 +7,43 @@ import { NumberValue } from './number-value.tsx'
 import type { PartRows } from './read-part.ts'
 import { RowsTable } from './rows-table.tsx'
 
-type ContentProps = Readonly<{ part: DashboardPart; found: PartRows; label: string }>
+/** Called with another way to draw the chart of a part. */
+export type ChangeChart = (chart: ChartDefinition) => void
 
-export function PartContent({ part, found, label }: ContentProps) {
+type ContentProps = Readonly<{
+  part: DashboardPart
+  found: PartRows
+  label: string
+  changeChart?: ChangeChart | undefined
+}>
+
+export function PartContent({ part, found, label, changeChart }: ContentProps) {
   if (found.kind === 'result')
-    return <Lazy load={part.as === 'map' ? loadMap : loadChart} part={part} result={found.result} />
+    return (
+      <Lazy
+        load={part.as === 'map' ? loadMap : loadChart}
+        part={part}
+        result={found.result}
+        changeChart={changeChart}
+      />
+    )
   const { columns, rows } = found
   if (part.as === 'number') return <NumberValue columns={columns} rows={rows} column={part.column} />
   return <RowsTable label={label} columns={columns} rows={rows} />
 }
 
-type DrawnPart = ComponentType<Readonly<{ part: DashboardPart; result: Result }>>
-type Loader = () => Promise<{ default: DrawnPart }>
+export type DrawnProps = Readonly<{
+  part: DashboardPart
+  result: Result
+  changeChart?: ChangeChart | undefined
+}>
+type Loader = () => Promise<{ default: ComponentType<DrawnProps> }>
 
 const loadMap: Loader = () => import('./part-map.tsx')
 const loadChart: Loader = () => import('./part-chart.tsx')
 
 /** The code of maps and charts is loaded when there is one. */
-function Lazy({ load, ...props }: Readonly<{ load: Loader; part: DashboardPart; result: Result }>) {
+function Lazy({ load, ...props }: DrawnProps & Readonly<{ load: Loader }>) {
   const loaded = useLoaded(load, [load])
   return <Load from={loaded}>{({ default: Drawn }) => <Drawn {...props} />}</Load>
 }

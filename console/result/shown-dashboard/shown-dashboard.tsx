@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
+import type { ChartDefinition } from '../../../src/contract/charts.ts'
 import type { DashboardDocument, DashboardPart } from '../../../src/contract/dashboards.ts'
 import { adoptStyles } from '../../parts/browser/styles.ts'
 import { SelectField } from '../../parts/controls/select-field.tsx'
@@ -25,6 +26,7 @@ type ShownDashboardProps = Readonly<{
   empty?: ComponentChildren
   /** Beside the title of a part, where parts are changed. They then keep their order in the document, so that the focus stays. */
   acts?: (part: DashboardPart) => ComponentChildren
+  changeChart?: (part: DashboardPart, chart: ChartDefinition) => void
 }>
 
 /** The filters and parts of a dashboard. Each part is read by itself. */
@@ -57,6 +59,7 @@ export function ShownDashboard({ account, dashboard, acts, empty, ...given }: Sh
             key={part.id}
             {...{ account, part, queries, texts, round }}
             {...(acts && { acts: acts(part) })}
+            changeChart={given.changeChart && ((chart) => given.changeChart!(part, chart))}
           />
         ))}
       </div>

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks'
 import { gridColumns } from '../../../src/contract/dashboards.ts'
 import { Skeleton } from '../../parts/loading.tsx'
 import { ErrorNotice } from '../../parts/notice.tsx'
-import { PartContent } from './part-content.tsx'
+import { type ChangeChart, PartContent } from './part-content.tsx'
 import type { PartSource } from './read-part.ts'
 import { usePart } from './use-part.ts'
 
@@ -13,12 +13,13 @@ type ShownPartProps = PartSource &
     round: number
     /** Beside the title: how the part is changed. */
     acts?: ComponentChildren
+    changeChart?: ChangeChart | undefined
   }>
 
 export const titleOf = ({ title, query }: PartSource['part']) => title || query
 
 /** A part of a dashboard: its title, and its rows or what is wrong with them. */
-export function ShownPart({ round, acts, ...source }: ShownPartProps) {
+export function ShownPart({ round, acts, changeChart, ...source }: ShownPartProps) {
   const { part } = source
   const [again, setAgain] = useState(0)
   const { found, error, isLoading } = usePart(source, round + again)
@@ -47,7 +48,7 @@ export function ShownPart({ round, acts, ...source }: ShownPartProps) {
             }
           />
         ) : found && found.kind === kindOf(part.as) ? (
-          <PartContent part={part} found={found} label={label} />
+          <PartContent part={part} found={found} label={label} changeChart={changeChart} />
         ) : (
           <Skeleton lines={Math.min(6, 2 * h)} />
         )}

@@ -1,4 +1,11 @@
 import {
+  chartAggregates,
+  chartKinds,
+  chartOrders,
+  maxChartName,
+  maxChartValues,
+} from '../../contract/charts.ts'
+import {
   dashboardNameRule,
   filterTypes,
   gridColumns,
@@ -50,13 +57,29 @@ const filter = {
 
 const whole = (minimum: number, maximum: number) => ({ type: 'integer', minimum, maximum }) as const
 
+const chartColumn = { type: 'string', minLength: 1, maxLength: maxChartName } as const
+
+const chart = {
+  type: 'object',
+  required: ['kind', 'x'],
+  properties: {
+    kind: { type: 'string', enum: chartKinds },
+    x: chartColumn,
+    y: { type: 'array', items: chartColumn, maxItems: maxChartValues },
+    series: chartColumn,
+    aggregate: { type: 'string', enum: chartAggregates },
+    order: { type: 'string', enum: chartOrders },
+  },
+  description: 'Of a chart: how it is drawn. Without it as the first columns suggest',
+} as const
+
 const partMembers = {
   id: text(partIdRule),
   title: { type: 'string', maxLength: maxDashboardTitle },
   query: text('The name of a saved query'),
   as: { type: 'string', enum: partKinds },
   column: text('Of a number: the column of the first row. Without it the first column'),
-  chart: { type: 'object', additionalProperties: true, description: 'Of a chart: how it is drawn' },
+  chart,
   x: whole(0, gridColumns - 1),
   y: whole(0, maxGridRows - 1),
   w: whole(1, gridColumns),

@@ -157,17 +157,34 @@ test('a dashboard is read again by hand and by the clock while it is visible, an
   await partOf(page, 'People').getByText('3,100,000').waitFor()
 })
 
-test('a part shows its rows as a map, drawn in the browser', async (t) => {
+test('a part shows its rows as a map, drawn in the browser, or as a chart, whose kind is chosen in the editor', async (t) => {
   const house = await openConsole(t, { drawsMaps: true })
   const { page, user } = house
   await makeQueries(user)
   const map = { title: 'Places', query: 'places', as: 'map', x: 0, y: 0, w: 12, h: 7 }
-  const chart = { title: 'Chart', query: 'places', as: 'chart', x: 0, y: 7, w: 12, h: 7 }
+  const spec = { kind: 'bar', x: 'name', y: ['people'] }
+  const chart = {
+    id: 'c',
+    title: 'Chart',
+    query: 'places',
+    as: 'chart',
+    chart: spec,
+    x: 0,
+    y: 7,
+    w: 12,
+    h: 7,
+  }
   await put(user, 'one', { title: 'One', parts: [map, chart] })
   await house.signInAt('/dashboards/board/one')
   await partOf(page, 'Places').getByText('3 shapes').waitFor()
   await partOf(page, 'Places').locator('canvas.maplibregl-canvas').waitFor()
-  await partOf(page, 'Chart').getByText('Paris').first().waitFor()
+  await partOf(page, 'Chart').locator('svg').getByText('Paris').first().waitFor()
+  await page.getByRole('button', { name: 'Edit' }).click()
+  await partOf(page, 'Chart').getByLabel('Chart type').selectOption({ label: 'pie' })
+  await page.getByRole('button', { name: 'Save', exact: true }).click()
+  await page.getByRole('button', { name: 'Edit' }).waitFor()
+  const { chart: changed } = (await read(user, 'one')).parts.find(({ id }) => id === 'c')!
+  assert.equal(changed?.kind, 'pie')
 })
 
 test('Share makes a dashboard public, and says which queries are not', async (t) => {
