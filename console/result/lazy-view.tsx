@@ -36,6 +36,14 @@ export const loadMap: Loader = () => ifMapsAreDrawn(() => import('./map/map-view
 export const loadChanges: Loader = () => import('./changes-view.tsx')
 export const loadChart: Loader = () => import('./chart-view.tsx')
 
+const loadPlan = () => import('./plan/plan-view.tsx')
+
+/** The plan of a statement. */
+export function LazyPlan(props: Readonly<{ result: Result }>) {
+  const loaded = useLoaded(loadPlan, [])
+  return <Load from={loaded}>{({ default: PlanView }) => <PlanView {...props} />}</Load>
+}
+
 /** Loads a map only if the browser has WebGL 2. Without it MapLibre throws, which would break the page. */
 async function ifMapsAreDrawn<T>(load: () => Promise<T>): Promise<T> {
   if (document.createElement('canvas').getContext('webgl2')) return load()

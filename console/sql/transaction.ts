@@ -1,11 +1,8 @@
 import { signal } from '@preact/signals'
-import { sessionsOf } from '../../src/client/api/session-api.ts'
 import type { SqlValue } from '../../src/client/api/sql-statement.ts'
-import { browserTransport } from '../../src/client/http/browser-transport.ts'
 import type { ClientSession } from '../../src/client/session/client-session.ts'
 import type { TransactionState } from '../../src/contract/session-frames.ts'
 import { controlsTransaction, type StatementRange } from '../../src/sql-text/statements.ts'
-import { serviceAddress } from '../parts/browser/address.ts'
 import type { Feed } from '../result/result.ts'
 import type { RunAs } from './runs.ts'
 
@@ -40,10 +37,10 @@ export async function takeSession(as: RunAs, stop: AbortSignal): Promise<ClientS
   return session
 }
 
-function openSession(as: RunAs, signal: AbortSignal): Promise<ClientSession> {
-  const { username, token } = as.credential
-  const caller = { baseUrl: serviceAddress, account: username, username, token }
-  return sessionsOf({ ...caller, numbers: 'string', transport: browserTransport }).session({ signal })
+/** The code of sessions is loaded with the first one. */
+async function openSession(as: RunAs, signal: AbortSignal): Promise<ClientSession> {
+  const code = await import('./open-session.ts')
+  return code.openSession(as, signal)
 }
 
 /** Runs one statement with its values in a session of its own, and undoes what it did. */

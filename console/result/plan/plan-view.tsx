@@ -8,7 +8,7 @@ import { type Plan, readPlan } from './plan.ts'
 import { PlanTree } from './plan-tree.tsx'
 
 /** A plan as a tree of its nodes, and as PostgreSQL wrote it. */
-export function PlanView({ result }: Readonly<{ result: Result }>) {
+export default function PlanView({ result }: Readonly<{ result: Result }>) {
   const state = result.state.value
   const plan = useLoaded(async () => {
     await result.ended

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks'
 import { isOverTime } from '../../api/api-error.ts'
 import { Confirm } from '../../parts/controls/dialog.tsx'
 import { Notice } from '../../parts/notice.tsx'
-import { PlanView } from '../../result/plan/plan-view.tsx'
+import { LazyPlan } from '../../result/lazy-view.tsx'
 import type { ServerOrder } from '../../result/result.ts'
 import { ResultView } from '../../result/result-view.tsx'
 import { AsJob } from '../as-job.tsx'
@@ -69,7 +69,7 @@ function KeptNote() {
 }
 
 function ShownRun({ run, sortOnServer }: ResultsProps & Readonly<{ run: Run }>) {
-  if (run.isPlan) return <PlanView result={run.result} />
+  if (run.isPlan) return <LazyPlan result={run.result} />
   const error = run.result.error.value
   const sent = { text: run.bound?.text ?? run.text, params: run.bound?.params }
   const isTooLong = isOverTime(error) || run.result.state.value === 'full'
