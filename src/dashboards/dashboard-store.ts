@@ -1,9 +1,10 @@
 import type { Pool } from 'pg'
 import type { Account } from '../auth/account.ts'
 import { lockUser } from '../auth/account-store.ts'
-import { maxDashboards } from '../contract/dashboards.ts'
+import { maxDashboards, maxFilterValue } from '../contract/dashboards.ts'
 import type { QueryParams } from '../contract/saved-queries.ts'
 import { inTransaction } from '../postgres/transaction.ts'
+import { nextTurn } from '../waiting/next-turn.ts'
 import type { Dashboard, DashboardContent } from './read-dashboard.ts'
 
 type Control = Pick<Pool, 'query'>
@@ -75,22 +76,37 @@ export async function deleteDashboard(control: Control, { userId }: Account, nam
 
 export type PartQuery = Readonly<{ name: string; isPublic: boolean; params: QueryParams }>
 
-/** The saved queries of these names, in no order. */
+/** The saved queries of these names, in no order. Without defaults that no filter could have. */
 export async function findPartQueries(
   control: Control,
   { userId }: Account,
   names: readonly string[],
+  isPublicOnly: boolean,
 ): Promise<readonly PartQuery[]> {
   const { rows } = await control.query<{ name: string; is_public: boolean; params: string }>(
-    'select name, is_public, params from cartage.saved_queries where user_id = $1 and name = any ($2)',
-    [userId, names],
+    `select name, is_public, params from cartage.saved_queries
+     where user_id = $1 and name = any ($2) and (is_public or not $3)`,
+    [userId, names, isPublicOnly],
   )
-  return rows.map(({ name, is_public, params }) => ({
-    name,
-    isPublic: is_public,
-    params: JSON.parse(params) as QueryParams,
-  }))
+  const found: PartQuery[] = []
+  for (const { name, is_public, params } of rows) {
+    // A default may be a document of 500 KB.
+    await nextTurn()
+    found.push({ name, isPublic: is_public, params: withShortDefaults(JSON.parse(params) as QueryParams) })
+  }
+  return found
 }
+
+const withShortDefaults = (params: QueryParams): QueryParams =>
+  Object.fromEntries(
+    Object.entries(params).map(([name, { default: value, ...param }]) => [
+      name,
+      { ...param, ...(isShort(value) && { default: value }) },
+    ]),
+  )
+
+const isShort = (value: unknown) =>
+  value !== undefined && typeof value !== 'object' && String(value).length <= maxFilterValue
 
 const head = 'name, title, description, is_public, created_at, updated_at'
 

@@ -73,8 +73,7 @@ export class Dashboards {
     isPublicOnly: boolean,
   ): Promise<ShownDashboard> {
     const names = dashboard.content.parts.map(({ query }) => query)
-    const queries = await findPartQueries(this.#control, account, names)
-    return { ...dashboard, queries: queries.filter(({ isPublic }) => isPublic || !isPublicOnly) }
+    return { ...dashboard, queries: await findPartQueries(this.#control, account, names, isPublicOnly) }
   }
 }
 

@@ -8,6 +8,7 @@ import {
   maxFilterValue,
 } from '../contract/dashboards.ts'
 import { isQueryParam, queryParamRule, reservedParams } from '../contract/saved-queries.ts'
+import { keptDigits, significantDigits } from '../contract/text/json-rows.ts'
 import { choiceAt, invalid, listOf, membersAt, refuseUnknown, textAt } from './read-members.ts'
 
 export function readFilter(value: unknown, at: number): DashboardFilter {
@@ -36,14 +37,19 @@ function readOptions(value: unknown, place: string, type: FilterType): readonly 
 }
 
 function valueAt(value: unknown, place: string, type: FilterType): FilterValue {
-  if (typeof value === 'number' && Number.isInteger(value) && !Number.isSafeInteger(value))
-    throw invalid(`${place} has too many digits for a number of JSON: write it as a text`)
   const isOne = typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
+  if (!isOne) throw invalid(`${place} must be a value of the type ${type}`)
+  if (typeof value === 'number' && isRounded(value))
+    throw invalid(`${place} has too many digits for a number of JSON: write it as a text`)
   const text = String(value)
-  if (!isOne || text.length > maxFilterValue || !forms[type].test(text) || isOtherKind(value, type))
+  if (text.length > maxFilterValue || !forms[type].test(text) || isOtherKind(value, type))
     throw invalid(`${place} must be a value of the type ${type}`)
   return value
 }
+
+/** JavaScript may not have kept all digits. */
+const isRounded = (value: number) =>
+  Number.isInteger(value) ? !Number.isSafeInteger(value) : significantDigits(String(value)) > keptDigits
 
 /** JSON has a word of its own for true, and none for a date. */
 const isOtherKind = (value: FilterValue, type: FilterType) =>

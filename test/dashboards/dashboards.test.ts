@@ -94,6 +94,9 @@ test('a dashboard is read without a key if it is public, and then names the quer
     Object.keys((await ask(user, '/towns', { token })).document.queries).sort()
   assert.deepEqual(await named(''), ['towns'])
   assert.deepEqual(await named(reader.body.token), ['secret', 'towns'])
+  const { headers } = await fetch(`${user.base}/api/v4/dashboards/towns`)
+  assert.equal(headers.get('cache-control'), 'public, no-cache')
+  assert.match(headers.get('vary') ?? '', /Authorization/)
   for (const token of [reader.body.token, '']) {
     assert.equal((await put(towns, token)).status, 403)
     assert.equal((await ask(user, '', { token })).status, 403)
@@ -135,6 +138,18 @@ test('what is wrong in a dashboard is 400, with its place', async (t) => {
     [
       '{"title": "x", "filters": [{"param": "id", "type": "bigint", "options": [9007199254740993]}]}',
       /filters\[0\]\.options\[0\] has too many digits/,
+    ],
+    [
+      '{"title": "x", "filters": [{"param": "share", "type": "numeric", "default": 0.12345678901234567890}]}',
+      /filters\[0\]\.default has too many digits/,
+    ],
+    [
+      { title: 'x', filters: [{ ...filter, default: { toString: 1 } }] },
+      /filters\[0\]\.default must be a value/,
+    ],
+    [
+      `{"title": "x", "filters": [{"param": "a", "options": [${deep}]}]}`,
+      /filters\[0\]\.options\[0\] must be a value/,
     ],
     [
       `{"title": "x", "parts": [{"query": "q", "as": "chart", "chart": ${deep}, "x": 0}]}`,

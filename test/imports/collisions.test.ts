@@ -119,6 +119,8 @@ test('on_conflict updates rows of the same key or leaves them, and tells how man
     assert.deepEqual([changed.get_error_text, changed.inserted_rows, changed.updated_rows], [null, 2, 1])
     assert.deepEqual(await rowsOf(table), ['1 new', '2 x', '3 last'])
   }
+  const fresh = await load('fresh.csv', csv, fields)
+  assert.deepEqual([fresh.get_error_text, fresh.inserted_rows, fresh.updated_rows], [null, 4, 0])
   // A bad row is loaded around, and no row is counted twice.
   const skipped = await load('t.csv', 'k,v\n1,again\nx,bad\n4,y\n', {
     ...fields,

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { jobsCaller, sqlCaller } from '../middleware/authenticate.ts'
 import type { Services } from '../services.ts'
+import { sendTagged } from '../tiles/send-tile-json.ts'
 import { dashboardDocument, dashboardSummary } from './document.ts'
 import {
   deleteDashboardSchema,
@@ -25,9 +26,11 @@ export async function dashboardsRoutes(app: FastifyInstance, services: Services)
     return reply.code(saved.isNew ? 201 : 200).send(dashboardDocument(saved.dashboard))
   })
   const read = { ...common, schema: readDashboardSchema }
-  app.get<Named>('/api/v4/dashboards/:dashboard', read, async (request) =>
-    dashboardDocument(await dashboards.read(await sqlCaller(services, request), request.params.dashboard)),
-  )
+  app.get<Named>('/api/v4/dashboards/:dashboard', read, async (request, reply) => {
+    const principal = await sqlCaller(services, request)
+    const found = await dashboards.read(principal, request.params.dashboard)
+    return sendTagged(request, reply, principal, dashboardDocument(found))
+  })
   const remove = { ...common, schema: deleteDashboardSchema }
   app.delete<Named>('/api/v4/dashboards/:dashboard', remove, async (request, reply) => {
     await dashboards.delete(await jobsCaller(services, request), request.params.dashboard)

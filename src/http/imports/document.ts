@@ -42,7 +42,7 @@ export function importDocument(account: Account, job: Job, record: ImportRecord)
     updated_at: job.updatedAt.toISOString(),
     progress: record.progress ?? noProgress,
     ...(isFinal && result?.rejected && rejectedMembers(result.rejected)),
-    ...(isFinal &&
+    ...(state === 'complete' &&
       result?.merged && { inserted_rows: result.merged.inserted, updated_rows: result.merged.updated }),
     ...(isFinal && result?.preview && { preview: result.preview }),
     ...(isFinal && { success: state === 'complete' }),

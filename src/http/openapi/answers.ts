@@ -16,7 +16,7 @@ const answers: Readonly<Record<string, Readonly<{ error: ErrorName; statuses: re
   schedules: { error: 'Error', statuses: [400, 401, 403, 404, 408, 409, 413, 415, 429, 500, 503] },
   imports: { error: 'Error', statuses: [400, 401, 403, 404, 408, 413, 415, 429, 500, 503] },
   copy: { error: 'Error', statuses: [400, 401, 403, 404, 408, 415, 429, 500, 503] },
-  sql: { error: 'Error', statuses: [400, 401, 403, 404, 408, 413, 415, 429, 500, 503] },
+  sql: { error: 'Error', statuses: [400, 401, 403, 404, 408, 409, 413, 415, 429, 500, 503] },
   tables: { error: 'Error', statuses: [400, 401, 403, 404, 500, 503] },
   maps: { error: 'MapError', statuses: [400, 401, 403, 404, 429, 500, 503] },
   accounts: { error: 'Error', statuses: [401, 500, 503] },

@@ -54,10 +54,10 @@ export async function runLoad(
   }
 }
 
-/** Of all tables that rows were merged into; undefined: of none. */
-function mergedOf({ stages }: Loading): MergedRows | undefined {
-  const merged = stages.flatMap((stage) => stage.merged ?? [])
-  if (merged.length === 0) return undefined
+/** Of all tables; undefined: nothing was to be merged. All rows of a new table were inserted. */
+function mergedOf({ stages, options }: Loading): MergedRows | undefined {
+  if (options.collision !== 'upsert' || options.isPreview) return undefined
+  const merged = stages.map((stage) => stage.merged ?? { inserted: stage.rows, updated: 0 })
   const sum = (read: (each: MergedRows) => number) => merged.reduce((all, each) => all + read(each), 0)
   return { inserted: sum(({ inserted }) => inserted), updated: sum(({ updated }) => updated) }
 }
