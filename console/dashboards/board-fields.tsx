@@ -8,13 +8,15 @@ type BoardFieldsProps = Readonly<{
   draft: DashboardDraft
   change: (some: Partial<DashboardDraft>) => void
   isNew: boolean
+  /** Another dashboard has this name. */
+  isTaken: boolean
 }>
 
 /** What a dashboard is called, and how often it is read again. */
-export function BoardFields({ draft, change, isNew }: BoardFieldsProps) {
+export function BoardFields({ draft, change, isNew, isTaken }: BoardFieldsProps) {
   const { name, title, description, refresh_seconds: seconds } = draft
   const isOwnName = name !== boardNameOf(title)
-  const problem = name !== '' && !isDashboardName(name) ? `A name has ${dashboardNameRule}.` : undefined
+  const problem = isTaken ? `A dashboard ${name} exists. Choose another name.` : problemOf(name)
   return (
     <section class="panel board-fields" aria-label="About the dashboard">
       <Field label="Title">
@@ -30,7 +32,7 @@ export function BoardFields({ draft, change, isNew }: BoardFieldsProps) {
         )}
       </Field>
       {isNew && (
-        <Field label="Name" help="In its address. It stays." problem={problem}>
+        <Field label="Name" help="Part of its address. It cannot be changed later." problem={problem}>
           {(given) => (
             <input
               {...given}
@@ -60,3 +62,6 @@ export function BoardFields({ draft, change, isNew }: BoardFieldsProps) {
     </section>
   )
 }
+
+const problemOf = (name: string) =>
+  name !== '' && !isDashboardName(name) ? `A name has ${dashboardNameRule}.` : undefined

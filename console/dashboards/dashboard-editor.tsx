@@ -25,6 +25,7 @@ import {
 import { DashboardHead } from './dashboard-view.tsx'
 import {
   deleteDashboard,
+  listDashboards,
   listPartQueries,
   pathOfDashboard,
   readDashboard,
@@ -47,8 +48,12 @@ type LoadedProps = Readonly<{ read: (signal: AbortSignal) => Promise<DashboardDr
 function LoadedEditor({ read, isNew }: LoadedProps) {
   const loaded = useLoaded(
     async (signal) => {
-      const [initial, queries] = await Promise.all([read(signal), listPartQueries(signal)])
-      return { initial, queries }
+      const [initial, queries, known] = await Promise.all([
+        read(signal),
+        listPartQueries(signal),
+        listDashboards(signal),
+      ])
+      return { initial, queries, names: known.map(({ name }) => name) }
     },
     [session.value],
   )
@@ -64,14 +69,18 @@ function LoadedEditor({ read, isNew }: LoadedProps) {
 type EditorProps = Readonly<{
   initial: DashboardDraft
   queries: DashboardDocument['queries']
+  /** Of the dashboards of the account. */
+  names: readonly string[]
   isNew: boolean
 }>
 
-function DashboardEditor({ initial, queries, isNew }: EditorProps) {
+function DashboardEditor({ initial, queries, names, isNew }: EditorProps) {
   const [draft, setDraft] = useState(initial)
   const { isBusy, error, begin } = useWork()
   const change = (some: Partial<DashboardDraft>) => setDraft((former) => ({ ...former, ...some }))
-  const isReady = draft.title.trim() !== '' && isDashboardName(draft.name)
+  // Saving under its name would replace it.
+  const isTaken = isNew && names.includes(draft.name)
+  const isReady = draft.title.trim() !== '' && isDashboardName(draft.name) && !isTaken
   const save = () =>
     begin(async () => {
       await saveDashboard(draft.name, definitionOf(draft))
@@ -97,7 +106,7 @@ function DashboardEditor({ initial, queries, isNew }: EditorProps) {
         </button>
       </DashboardHead>
       {error !== undefined && <ErrorNotice error={error} />}
-      <BoardFields draft={draft} change={change} isNew={isNew} />
+      <BoardFields {...{ draft, change, isNew, isTaken }} />
       <FilterEditor draft={draft} queries={queries} change={(filters) => change({ filters })} />
       <Parts draft={draft} queries={queries} change={(parts) => change({ parts })} />
     </>
@@ -171,7 +180,7 @@ function Parts({ draft, queries, change }: PartsProps) {
         </Empty>
       ) : (
         <ShownDashboard
-          key={JSON.stringify([draft.filters, draft.refresh_seconds])}
+          key={shownAnew(draft)}
           account={session.value?.username ?? ''}
           dashboard={{ ...draft, queries }}
           changeChart={({ id }, chart) =>
@@ -193,3 +202,7 @@ function Parts({ draft, queries, change }: PartsProps) {
     </>
   )
 }
+
+/** Equal unless what the filters begin with, or the time of a round, is another. */
+const shownAnew = ({ filters, refresh_seconds: seconds }: DashboardDraft) =>
+  JSON.stringify([filters.map(({ param, default: first }) => [param, first]), seconds])

@@ -6,8 +6,8 @@ import { pathTo } from '../parts/browser/route.ts'
 export const listDashboards = async (signal: AbortSignal) =>
   (await requestJson<DashboardList>('listDashboards', { signal })).dashboards
 
-export const readDashboard = (dashboard: string, signal: AbortSignal) =>
-  requestJson<DashboardDocument>('readDashboard', { parameters: { dashboard }, signal })
+export const readDashboard = (dashboard: string, signal?: AbortSignal) =>
+  requestJson<DashboardDocument>('readDashboard', { parameters: { dashboard }, ...(signal && { signal }) })
 
 export const saveDashboard = (dashboard: string, json: DashboardDefinition) =>
   requestJson<DashboardDocument>('saveDashboard', { parameters: { dashboard }, json, isRepeatable: true })

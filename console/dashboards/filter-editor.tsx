@@ -89,7 +89,7 @@ function FilterForm({ filter, change, remove }: FilterFormProps) {
             {...given}
             maxLength={1_000}
             value={text}
-            onInput={(event) => change(withValues(filter, event.currentTarget.value, options))}
+            onChange={(event) => change(withValues(filter, event.currentTarget.value, options))}
           />
         )}
       </Field>

@@ -5,7 +5,7 @@ import { CodeBlock } from '../parts/code-block.tsx'
 import { Dialog } from '../parts/controls/dialog.tsx'
 import { ErrorNotice, Notice } from '../parts/notice.tsx'
 import { useWork } from '../parts/work.ts'
-import { saveDashboard } from './dashboards-api.ts'
+import { readDashboard, saveDashboard } from './dashboards-api.ts'
 
 type ShareDialogProps = Readonly<{
   dashboard: DashboardDocument
@@ -22,7 +22,9 @@ export function ShareDialog({ dashboard, changed, close }: ShareDialogProps) {
     begin(async () => {
       setPublic(wanted)
       try {
-        await saveDashboard(dashboard.name, { ...dashboard, public: wanted })
+        // As it is now: it may have been saved in another tab since.
+        const now = await readDashboard(dashboard.name)
+        await saveDashboard(dashboard.name, { ...now, public: wanted })
       } catch (error) {
         setPublic(!wanted)
         throw error

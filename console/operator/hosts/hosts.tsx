@@ -123,7 +123,7 @@ function Drain({ of: { name, databases }, changed, failed }: OneHostProps) {
   return (
     <ConfirmedAct name={name} label={`Drain ${name}`} act="Drain host" run={drain} failed={failed}>
       <p>
-        {name} takes no more users, and its {plural(databases, 'database')} move to other hosts one by one.
+        {name} takes no more users. Its databases ({formatCount(databases)}) move to other hosts one by one.
         The users of a database that moves are answered 503 meanwhile, and their jobs wait.
       </p>
     </ConfirmedAct>

@@ -3,7 +3,7 @@ import type { PlanDocument } from '../../../src/contract/documents.ts'
 import { changePlan, deletePlan, listPlans } from '../../api/operator.ts'
 import { hrefOf, navigate } from '../../parts/browser/route.ts'
 import { ConfirmedAct } from '../../parts/controls/confirmed-act.tsx'
-import { plural } from '../../parts/format.ts'
+import { formatCount } from '../../parts/format.ts'
 import { Load, useLoaded } from '../../parts/loading.tsx'
 import { Empty, ErrorNotice } from '../../parts/notice.tsx'
 import { toast } from '../../parts/toast.tsx'
@@ -60,7 +60,7 @@ function KnownPlan({
             <a href={hrefOf('/operator/plans')}>Plans</a> /
           </p>
           <h1 class="name">{name}</h1>
-          <p class="muted">{plural(users, 'user')} refer to it.</p>
+          <p class="muted">Users of this plan: {formatCount(users)}.</p>
         </div>
         <ConfirmedAct name={name} label="Delete" act="Delete plan" run={remove} failed={setFailure}>
           <p>A plan that users refer to cannot be deleted.</p>

@@ -48,7 +48,7 @@ function FilterInput({ filter: { type, options, default: value }, given, text, c
       <select {...given} value={text} onChange={(event) => change(event.currentTarget.value)}>
         {['', ...texts, ...(text === '' || texts.includes(text) ? [] : [text])].map((each) => (
           <option key={each} value={each}>
-            {each === '' ? 'any' : each}
+            {each === '' ? 'default of the query' : each}
           </option>
         ))}
       </select>

@@ -15,9 +15,12 @@ export function NumberValue({ columns, rows, column }: NumberValueProps) {
   if (!row) return <Empty>No rows.</Empty>
   if (at < 0) return <Empty>The query has no column {column}.</Empty>
   const value = row[at] ?? null
+  const isNumber = columns[at]!.type === 'number'
   return (
     <div class="part-number">
-      <strong>{value === null ? <span class="muted">NULL</span> : shownNumber(value)}</strong>
+      <strong>
+        {value === null ? <span class="muted">NULL</span> : isNumber ? shownNumber(value) : value}
+      </strong>
       <span class="muted">{columns[at]!.name}</span>
     </div>
   )

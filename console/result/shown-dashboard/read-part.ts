@@ -37,6 +37,8 @@ export function readPart(source: PartSource, signal: AbortSignal): Promise<PartR
     try {
       await result.ended
       signal.throwIfAborted()
+      // A worker that is dropped answers nothing: from here on this function, or its caller, drops the result.
+      signal.removeEventListener('abort', stop)
       const { kind } = result.outcome.peek()!
       const error = result.error.peek()
       if (error) throw error
@@ -72,7 +74,7 @@ function openResult({ account, part: { query, as }, queries, texts }: PartSource
 }
 
 /** Those of the parameters that the query has. An array takes one value. */
-function textsFor(queries: PartSource['queries'], query: string, texts: FilterTexts): FilterTexts {
+export function textsFor(queries: PartSource['queries'], query: string, texts: FilterTexts): FilterTexts {
   const params = Object.hasOwn(queries, query) ? queries[query]!.params : {}
   const sent = Object.entries(texts).filter(([name, text]) => text !== '' && Object.hasOwn(params, name))
   return Object.fromEntries(

@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { type PartRows, type PartSource, readPart } from './read-part.ts'
+import { type PartRows, type PartSource, readPart, textsFor } from './read-part.ts'
 
 export type PartState = Readonly<{ found: PartRows | undefined; error: unknown; isLoading: boolean }>
 
@@ -36,7 +36,7 @@ export function usePart(source: PartSource, round: number): PartState {
 /** Equal for what has the same rows. */
 function keyOf({ account, part: { query, as }, texts, queries }: PartSource): string {
   const about = Object.hasOwn(queries, query) ? queries[query] : null
-  return JSON.stringify([account, query, as, texts, about])
+  return JSON.stringify([account, query, as, textsFor(queries, query, texts), about])
 }
 
 function drop(found: PartRows | undefined): void {

@@ -61,6 +61,11 @@ test('a dashboard is made of saved queries, with a filter, moved and resized wit
   await page.keyboard.press('Alt+n')
   await page.getByLabel('Title').fill('Cities of a country')
   assert.equal(await page.getByLabel('Name').inputValue(), 'cities-of-a-country')
+  await put(user, 'taken', { title: 'Taken' })
+  await page.reload()
+  await page.getByLabel('Title').fill('Taken')
+  await page.getByText('A dashboard taken exists. Choose another name.').waitFor()
+  await page.getByLabel('Title').fill('Cities of a country')
   const add = async (query: string, as: string, more?: () => Promise<void>) => {
     await page.getByRole('button', { name: 'Add a saved query' }).click()
     const dialog = page.getByRole('dialog', { name: 'Add a saved query' })
