@@ -1,3 +1,4 @@
+import { useRef } from 'preact/hooks'
 import { Field } from '../parts/controls/field.tsx'
 import { SelectField } from '../parts/controls/select-field.tsx'
 import { ErrorNotice } from '../parts/notice.tsx'
@@ -15,25 +16,32 @@ type ColourFormProps = Readonly<{
 
 /** One colour, or colours by the values of a column. */
 export function ColourForm({ layer, columns, set }: ColourFormProps) {
-  const { isBusy, error, begin } = useWork()
+  const { isBusy, error, read, forget } = useNewest(set)
   const { colour } = layer
-  const byNumbers = (part: Partial<Numbers>, column: string) =>
-    begin(async () => {
-      const wanted: Numbers = { ...usual, ...(colour.by === 'numbers' && colour), ...part, column }
-      const values = await readNumbers(layer, column, new AbortController().signal)
-      set({ ...wanted, breaks: breaksOf(values, wanted.method, wanted.count) })
+  /** What was chosen last, while its values are read. */
+  const chosen = useRef<Numbers | undefined>(undefined)
+  const byNumbers = (part: Partial<Numbers>, column: string) => {
+    const former = isBusy ? chosen.current : undefined
+    const wanted = { ...usual, ...(former ?? (colour.by === 'numbers' && colour)), ...part, column }
+    chosen.current = wanted
+    read(async (signal) => {
+      const values = await readNumbers(layer, column, signal)
+      return { ...wanted, breaks: breaksOf(values, wanted.method, wanted.count) }
     })
-  const byCategories = (column: string) =>
-    begin(async () => {
-      const most = categoryColours.length
-      const values = await readCategories(layer, column, most, new AbortController().signal)
-      set({ by: 'categories', column, values })
+  }
+  const byCategories = (column: string) => {
+    chosen.current = undefined
+    read(async (signal) => {
+      const values = await readCategories(layer, column, categoryColours.length, signal)
+      return { by: 'categories', column, values }
     })
+  }
   const choose = (by: string) => {
     const [kind, column = ''] = [by.slice(0, by.indexOf(':')), by.slice(by.indexOf(':') + 1)]
-    if (kind === 'numbers') void byNumbers({}, column)
-    else if (kind === 'categories') void byCategories(column)
-    else set({ by: 'one', colour: categoryColours[0]! })
+    if (kind === 'numbers') return byNumbers({}, column)
+    if (kind === 'categories') return byCategories(column)
+    forget()
+    set({ by: 'one', colour: categoryColours[0]! })
   }
   return (
     <>
@@ -56,12 +64,36 @@ export function ColourForm({ layer, columns, set }: ColourFormProps) {
         </Field>
       )}
       {colour.by === 'numbers' && (
-        <ClassFields colour={colour} change={(part) => void byNumbers(part, colour.column)} />
+        <ClassFields colour={colour} change={(part) => byNumbers(part, colour.column)} />
       )}
       {isBusy && <p class="small muted">Reading values…</p>}
       {error !== undefined && <ErrorNotice error={error} />}
     </>
   )
+}
+
+type ReadColour = (signal: AbortSignal) => Promise<ColourBy>
+
+/** Reads one colour after the other and sets the newest. A choice that is made meanwhile is not lost. */
+function useNewest(set: (colour: ColourBy) => void) {
+  const { isBusy, error, begin } = useWork()
+  const newest = useRef<ReadColour | undefined>(undefined)
+  const read = (wanted: ReadColour) => {
+    newest.current = wanted
+    void begin(async () => {
+      while (newest.current) {
+        const now = newest.current
+        const colour = await now(new AbortController().signal)
+        if (newest.current !== now) continue
+        newest.current = undefined
+        set(colour)
+      }
+    })
+  }
+  const forget = () => {
+    newest.current = undefined
+  }
+  return { isBusy, error, read, forget }
 }
 
 type Numbers = ColourBy & { by: 'numbers' }

@@ -4,7 +4,7 @@ import { eventually } from '../../support/service/setup.ts'
 import { assertAccessible } from '../support/axe.ts'
 import { colourAt, drawnOf, onMap } from '../support/map-page.ts'
 import { openConsole } from '../support/open-console.ts'
-import { cells, run } from '../support/sql-page.ts'
+import { run } from '../support/sql-page.ts'
 
 const hostile = '<img src=x onerror=alert(1)>🙂'
 
@@ -134,35 +134,6 @@ test('in a browser that cannot draw maps the console says so, and the rest works
   await goTo('/tables/public/places/map')
   await page.getByText('This browser cannot draw maps').waitFor()
   await page.getByRole('heading', { name: 'places' }).waitFor()
-})
-
-test('a chart shows one or two columns over another one, and their names stay text', async (t) => {
-  const { page, signIn } = await openConsole(t)
-  await signIn()
-  await run(
-    page,
-    `select now() + i * interval '1 hour' as at, sin(i / 10.0) as value, cos(i / 10.0) as "${hostile}"
-     from generate_series(1, 200) i`,
-  )
-  await page.getByRole('tab', { name: 'Chart' }).click()
-  await page.getByRole('img', { name: 'Chart of value by at' }).waitFor()
-  const pixels = () =>
-    page.locator('.chart canvas').evaluate((canvas: HTMLCanvasElement) => {
-      const { data } = canvas.getContext('2d')!.getImageData(0, 0, canvas.width, canvas.height)
-      return data.filter((value, at) => at % 4 === 3 && value > 0).length
-    })
-  await eventually(async () => assert.ok((await pixels()) > 2_000))
-  const ofTwo = await pixels()
-  await page.getByLabel('Also').selectOption(hostile)
-  await page.getByRole('img', { name: `Chart of value and ${hostile} by at` }).waitFor()
-  await page.locator('.u-legend').getByText(hostile).waitFor()
-  await eventually(async () => assert.ok((await pixels()) > ofTwo, 'the other line is drawn too'))
-  assert.equal(await page.locator('img').count(), 0)
-  await page.getByRole('combobox', { name: 'Chart type' }).selectOption('bars')
-  await eventually(async () => assert.ok((await pixels()) > ofTwo))
-  await assertAccessible(page)
-  await page.getByRole('tab', { name: 'Grid' }).click()
-  await eventually(async () => assert.equal((await cells(page)).length > 5, true))
 })
 
 const byNumber = (one: unknown, other: unknown) => Number(one) - Number(other)

@@ -22,7 +22,8 @@ test('a table is drawn by tiles: cells that count all rows when zoomed out, poin
   await onMap(page, (map) => map.jumpTo({ center: [180, 0], zoom: 0 }))
   await eventually(async () => assert.ok(asked.includes('0/0/0')), 60_000)
   await eventually(async () => assert.ok(await onMap(page, (map) => map.loaded())), 60_000)
-  assert.equal(new Set(asked).size, asked.length, 'a tile shown twice on the map is requested once')
+  const whole = asked.filter((tile) => tile === '0/0/0')
+  assert.equal(whole.length, 1, 'a tile shown twice on the map is requested once')
   await onMap(page, (map) => map.jumpTo({ center: [8, 50.5], zoom: 5 }))
   await page.getByText('a dot stands for all rows around it').waitFor()
   // The old tile is shown until the new one is drawn.

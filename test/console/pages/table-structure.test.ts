@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { createClient } from '../../../src/client/client.ts'
+import { jobSession } from '../../support/jobs/job-session.ts'
 import { eventually, type TestUser } from '../../support/service/setup.ts'
 import { assertAccessibleEverywhere } from '../support/axe.ts'
 import { openConsole } from '../support/open-console.ts'
@@ -98,7 +99,8 @@ async function dropsWithDependents(page: Page, user: TestUser): Promise<void> {
 }
 
 test('an index is created and dropped, and offered after a filter that took over a second', async (t) => {
-  const { page, signInAt, user, admin } = await openConsole(t)
+  const house = await openConsole(t)
+  const { page, signInAt, user, admin } = house
   await user.sql(
     `create table places (id int primary key, kind text, doc jsonb); insert into places values (1, 'a', '{}')`,
   )
@@ -116,18 +118,20 @@ test('an index is created and dropped, and offered after a filter that took over
 
   await page.getByRole('tab', { name: 'Preview' }).click()
   await eventually(async () => assert.equal((await cells(page)).length, 1))
-  const held = user.sql('begin; lock table places; select pg_sleep(2); commit')
-  await eventually(async () => {
-    const locks = `select from pg_locks where mode = 'AccessExclusiveLock' and relation = 'places'::regclass`
-    assert.equal((await admin(locks, [], user.account.database)).rowCount, 1)
-  })
+  const holder = await jobSession(t, house, user)
+  await holder.query('begin; lock table places')
   await page.getByRole('button', { name: 'Add filter' }).click()
   await dialog(page).getByLabel('Column').selectOption('kind')
   await dialog(page).getByLabel('Condition').selectOption('=')
   await dialog(page).getByLabel('Value').fill('a')
   await run(page, 'Filter')
+  await eventually(async () => {
+    const waiting = `select from pg_locks where not granted and relation = 'places'::regclass`
+    assert.notEqual((await admin(waiting, [], user.account.database)).rowCount, 0)
+  })
+  await holder.query('select pg_sleep(1.2)')
+  await holder.query('commit')
   await page.getByText(/The filter took .* An index on kind may make it faster/).waitFor()
-  await held
   await page.getByRole('button', { name: 'Create index…' }).click()
   assert.equal(await sqlIn(page), 'CREATE INDEX ON "public"."places" USING btree ("kind")')
   await run(page, 'Create index')
