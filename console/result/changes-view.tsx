@@ -55,7 +55,9 @@ export default function ChangesView({ result, earlier = [] }: ViewProps) {
           a WHERE or a LIMIT to the statement.
         </Empty>
       ) : (
-        <Load from={compared}>{(found) => found && <Changes {...{ result, columns, found }} />}</Load>
+        <Load from={compared.isLoading ? { ...compared, value: undefined } : compared}>
+          {(found) => found && <Changes {...{ result, columns, found }} />}
+        </Load>
       )}
     </div>
   )
@@ -171,5 +173,8 @@ const badges: Readonly<Record<ChangeKind, string>> = { added: 'good', gone: 'err
 
 const longest = 120
 
-const cut = (value: string | null) =>
-  value === null ? 'NULL' : value.length > longest ? `${value.slice(0, longest)}…` : value
+function cut(value: string | null) {
+  if (value === null) return <em class="muted">NULL</em>
+  if (value === '') return <em class="muted">empty</em>
+  return value.length > longest ? `${value.slice(0, longest)}…` : value
+}

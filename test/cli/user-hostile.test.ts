@@ -83,7 +83,9 @@ test('in the SQL shell the Tab key offers names that can be typed, and no others
     terminal.type('\x15pwn')
     await eventually(() => assert.match(terminal.shown(), /pwn$/), 5_000)
     terminal.type('\t')
-    await eventually(() => assert.match(terminal.shown(), /pwned_a +pwned_b/), 1_000)
+    await eventually(() => assert.match(terminal.shown(), /pwned_$/), 2_000)
+    terminal.type('\t')
+    await eventually(() => assert.match(terminal.shown(), /pwned_a +pwned_b/), 2_000)
   }, 60_000)
   terminal.type('\x15\\q\r')
   await terminal.ended

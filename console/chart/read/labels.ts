@@ -16,11 +16,11 @@ export const saidLabel = (text: string): ChartLabel => ({ text, isSaid: true })
 
 const notDrawn = /\p{Cc}|\p{Cs}|[\ufffe\uffff]/gu
 
-/** A number with up to 12 digits: `1,234.5`, `1.5e+21`. */
+/** A number with up to 12 digits, a whole one with up to 15: `1,234.5`, `1.5e+21`. */
 export function numberText(value: number): string {
   const size = Math.abs(value)
   if (size >= 1e15 || (size > 0 && size < 1e-6)) return String(Number(value.toPrecision(12)))
-  return value.toLocaleString('en-US', { maximumSignificantDigits: 12 })
+  return value.toLocaleString('en-US', { maximumSignificantDigits: Number.isInteger(value) ? 15 : 12 })
 }
 
 /** A number on the x axis, which may be a year or an id: `2026`, `20,000`. */

@@ -1,5 +1,5 @@
 import { useSignalEffect } from '@preact/signals'
-import type { Map as MapLibre } from 'maplibre-gl'
+import type { LngLatLike, Map as MapLibre } from 'maplibre-gl'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { readRows } from '../../api/sql.ts'
@@ -42,7 +42,8 @@ export default function MapView({ result, look, source }: ViewProps) {
       const isWhole = points || (found.beyond === 0 && result.state.peek() !== 'full')
       const tiles = isWhole ? undefined : await tilesOf(source, columns, { found, column, colourBy }, signal)
       const classes = classesOf(found, columns[colourBy ?? -1])
-      return { world: await readWorld(), ...found, tiles, classes }
+      const of = JSON.stringify([column, points])
+      return { world: await readWorld(), ...found, tiles, classes, of }
     },
     [result, rows, column, points, colourBy, look.order.value],
   )
@@ -69,7 +70,7 @@ export default function MapView({ result, look, source }: ViewProps) {
               readHere={(box, signal) => readBox(source, columns, { found: value, column }, box, signal)}
             />
           ) : value.bounds ? (
-            <DrawnMap {...{ world: value.world, shapes: value, result, look, classes: value.classes }} />
+            <DrawnMap {...{ ...value, shapes: value, result, look }} />
           ) : (
             <Empty>{nothingDrawn(value)}</Empty>
           )
@@ -206,12 +207,17 @@ type DrawnProps = Readonly<{
   result: Result
   look: ResultLook
   classes: Classes | undefined
+  /** The columns that are drawn. */
+  of: string
 }>
 
-function DrawnMap({ world, shapes, result, look, classes }: DrawnProps) {
+type Moved = Readonly<{ of: string; center: LngLatLike; zoom: number }>
+
+function DrawnMap({ world, shapes, result, look, classes, of }: DrawnProps) {
   const [here, setHere] = useState<AskedPlace<readonly number[]> | undefined>(undefined)
   const [isLoading, setLoading] = useState(true)
   const container = useRef<HTMLDivElement & { map?: MapLibre }>(null)
+  const moved = useRef<Moved>(undefined)
   useEffect(() => {
     const { map, close } = openMap(
       container.current!,
@@ -229,6 +235,11 @@ function DrawnMap({ world, shapes, result, look, classes }: DrawnProps) {
         },
       },
     )
+    // Where the user has moved the map stays when its rows are read again.
+    if (moved.current?.of === of) map.jumpTo(moved.current)
+    map.on('moveend', ({ originalEvent }) => {
+      if (originalEvent) moved.current = { of, center: map.getCenter(), zoom: map.getZoom() }
+    })
     setHere(undefined)
     return close
   }, [shapes, classes])

@@ -13,7 +13,8 @@ export default function PlanView({ result }: Readonly<{ result: Result }>) {
   const plan = useLoaded(async () => {
     await result.ended
     if (result.error.value) throw result.error.value
-    return readPlan((await result.ask('cell', { row: 0, column: 0 })) ?? '[]')
+    const hasPlan = result.progress.peek().rows > 0
+    return readPlan((hasPlan && (await result.ask('cell', { row: 0, column: 0 }))) || '[]')
   }, [result])
   if (state === 'failed') return <ErrorNotice error={result.error.value} />
   return (

@@ -1,4 +1,4 @@
-import { formatDuration } from '../../../src/contract/text/format.ts'
+import { formatDuration, plural } from '../../../src/contract/text/format.ts'
 import { costsBelow, type OwnCosts } from './own-costs.ts'
 import { type PlanNode, textIn } from './plan-node.ts'
 
@@ -67,7 +67,7 @@ function factsOf(document: Document): string[] {
   const compiled = document.JIT?.Timing?.Total
   const triggers = (document.Triggers ?? []).map((trigger) => {
     const name = trigger['Trigger Name'] ?? trigger['Constraint Name']
-    return `Trigger ${name} on ${trigger.Relation}: ${formatDuration(Number(trigger.Time))}, ${trigger.Calls} calls.`
+    return `Trigger ${name} on ${trigger.Relation}: ${formatDuration(Number(trigger.Time))}, ${plural(Number(trigger.Calls), 'call')}.`
   })
   return [
     ...(ran === undefined ? [] : [`Executed in ${formatDuration(ran)}.`]),

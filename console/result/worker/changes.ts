@@ -1,3 +1,4 @@
+import { shownValue } from '../../../src/contract/text/json-rows.ts'
 import type { Compared, CompareKey, RowChange, WantedRowChanges } from './protocol.ts'
 import { shownCell } from './shown-cell.ts'
 import type { StoredRows } from './stored-rows.ts'
@@ -85,8 +86,14 @@ export class Comparison {
       row && shownCell(row[column], stored.columns[column]!)
     const cells = pairs.slice(0, mostCells).map((pair) => ({
       name: pair.name,
-      before: shown(this.#before, former, pair.before),
-      now: shown(this.#now, current, pair.now),
+      ...apart(
+        {
+          before: shown(this.#before, former, pair.before),
+          now: shown(this.#now, current, pair.now),
+        },
+        former?.[pair.before],
+        current?.[pair.now],
+      ),
     }))
     const key = this.#key
     return {
@@ -99,6 +106,24 @@ export class Comparison {
 }
 
 type RawRow = readonly (string | undefined)[]
+
+type BothValues = Pick<RowChange['cells'][number], 'before' | 'now'>
+
+/** Values whose beginnings are the same are shown from shortly before their first difference on. */
+function apart(cell: BothValues, former: string | undefined, current: string | undefined): BothValues {
+  const isAlike = cell.before && cell.before.slice(0, mostAlike) === cell.now?.slice(0, mostAlike)
+  if (!isAlike || !former || !current) return cell
+  const one = shownValue(former) ?? ''
+  const other = shownValue(current) ?? ''
+  let at = 0
+  while (at < one.length && one[at] === other[at]) at++
+  const from = Math.max(0, at - 40)
+  const cut = (text: string) => `${from > 0 ? '…' : ''}${text.slice(from, from + mostAlike)}`
+  return { before: cut(one), now: cut(other) }
+}
+
+/** What the page shows of a value, about. */
+const mostAlike = 118
 
 /** A column that both answers have. */
 type ColumnPair = Readonly<{ name: string; type: string; before: number; now: number }>

@@ -83,13 +83,17 @@ function answer(asked: Extract<ToWorker, { kind: 'ask' }>): unknown {
 }
 
 let comparison: Comparison | undefined
+let lastCompared = 0
 
 async function compare(before: Blob, key: CompareKey | undefined): Promise<Compared> {
+  const mine = ++lastCompared
   const earlier = new StoredRows()
   earlier.add(new Uint8Array(await before.arrayBuffer()))
   earlier.readTail()
-  comparison = new Comparison(earlier, stored, key)
-  return comparison.compared
+  const made = new Comparison(earlier, stored, key)
+  // A large answer may be read later than a small one that was chosen after it.
+  if (mine === lastCompared) comparison = made
+  return made.compared
 }
 
 const colourOf = (column: number | null) =>

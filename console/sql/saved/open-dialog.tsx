@@ -99,7 +99,7 @@ function Queries({ queries, isNone, isSearch, changed, ...acts }: QueriesProps) 
           </details>
         )
       })}
-      <LeftOut count={queries.length - mostShown} noun="query" />
+      <LeftOut count={queries.length - mostShown} noun="saved statement" />
       {leaving !== undefined && (
         <Confirm title={`Delete ${leaving}?`} act="Delete" onDone={finish}>
           <p>Programs that run it get 404.</p>

@@ -133,7 +133,7 @@ test('the choice of a chart stays with the draft and is saved with the query', a
     body: JSON.stringify({ sql: text, chart: { kind: 'histogram', x: 'n' } }),
   })
   await page.getByRole('button', { name: 'More' }).click()
-  await page.getByRole('menuitem', { name: 'Open query…' }).click()
+  await page.getByRole('menuitem', { name: 'Open or insert query…' }).click()
   const open = page.getByRole('dialog', { name: 'Open query' })
   await open.getByRole('button', { name: /^parts/ }).click()
   await open.waitFor({ state: 'detached' })
