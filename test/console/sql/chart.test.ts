@@ -63,12 +63,12 @@ test('several series are told apart by patterns, and each value is read by point
   await signInAt('/sql')
   await run(
     page,
-    "select date '2026-01-01' + i % 5 as day, 'kind ' || i % 3 as kind, 100 + i % 5 as n from generate_series(0, 14) i",
+    "select date '2026-01-01' + i % 5 as day, 'kind ' || i % 3 as \"<b>kind</b>\", 100 + i % 5 as n from generate_series(0, 14) i",
   )
   await page.getByRole('tab', { name: 'Chart' }).click()
   await choose(page, 'Chart type', 'stacked')
-  await choose(page, 'Series', 'kind')
-  const stacked = chart(page, 'Chart of sum of n by day and kind')
+  await choose(page, 'Series', '<b>kind</b>')
+  const stacked = chart(page, 'Chart of sum of n by day and <b>kind</b>')
   await shows(
     page,
     [0, 1, 2, 3, 4].map(
@@ -95,12 +95,15 @@ test('several series are told apart by patterns, and each value is read by point
   await page.keyboard.press('Escape')
   await tooltip.waitFor({ state: 'detached' })
   await choose(page, 'Chart type', 'line')
-  await chart(page, 'Chart of sum of n by day and kind').locator('path[stroke-dasharray]').first().waitFor()
+  await chart(page, 'Chart of sum of n by day and <b>kind</b>')
+    .locator('path[stroke-dasharray]')
+    .first()
+    .waitFor()
   const box = (await stacked.boundingBox())!
   await page.mouse.move(box.x + box.width - 30, box.y + box.height / 2)
   await choose(page, 'Chart type', 'scatter')
   await choose(page, 'Show', 'each row')
-  await chart(page, 'Chart of n by day and kind').waitFor()
+  await chart(page, 'Chart of n by day and <b>kind</b>').waitFor()
   await assertAccessibleEverywhere(page)
 })
 
