@@ -9,10 +9,10 @@ import { Notice } from '../parts/notice.tsx'
 import css from './account.css' with { type: 'text' }
 import { KeptPanel } from './kept-panel.tsx'
 import { LargestTables } from './largest-tables.tsx'
+import { OwnUsage } from './own-usage.tsx'
 import { RatePanel } from './rate-panel.tsx'
 import { Size } from './size.tsx'
 import { TablesNotVacuumed } from './tables-not-vacuumed.tsx'
-import { UsagePanel } from './usage-panel.tsx'
 import { WebhooksPanel } from './webhooks/webhooks-panel.tsx'
 
 adoptStyles(css)
@@ -48,7 +48,7 @@ export default function AccountPage() {
         ) : (
           <Load from={me}>{(found) => found && <Known {...found.user_data} />}</Load>
         )}
-        {isMaster && <UsagePanel />}
+        {isMaster && <OwnUsage />}
         {isMaster && <WebhooksPanel />}
         <KeptPanel />
       </div>

@@ -1,0 +1,15 @@
+import type { UsageDocument } from '../../src/contract/documents.ts'
+import { requestJson, requestText } from '../api/request.ts'
+import { session } from '../api/session.ts'
+import { UsagePanel } from '../parts/usage-panel.tsx'
+
+/** What the account has used. */
+export function OwnUsage() {
+  return (
+    <UsagePanel
+      username={session.value!.username}
+      read={(signal) => requestJson<UsageDocument>('readUsage', { signal })}
+      readCsv={() => requestText('readUsage', { query: { format: 'csv' } })}
+    />
+  )
+}
