@@ -32,9 +32,9 @@ export function showPopups(map: MapLibre): void {
 
 type Found = Readonly<{ feature: MapGeoJSONFeature; columns: readonly string[] }>
 
-/** The uppermost feature with a popup. */
+/** The uppermost feature with a popup. It is found as soon as it is drawn, also while other tiles are loading. */
 function featureAt(map: MapLibre, x: number, y: number, reach: number): Found | undefined {
-  const style = map.isStyleLoaded() ? map.getStyle() : undefined
+  const style = map.getStyle()
   const popup = (style?.metadata as { cartage?: MapPageMetadata } | undefined)?.cartage?.popup ?? {}
   const layers = (style?.layers ?? [])
     .filter((layer) => 'source' in layer && Object.hasOwn(popup, layer.source as string))

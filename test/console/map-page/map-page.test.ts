@@ -89,6 +89,21 @@ test('the page of a map is used with the keyboard alone, and on a phone', async 
   await assertAccessibleEverywhere(page)
 })
 
+test('what is drawn has its popup, also while other parts of the map are loading', async (t) => {
+  const { page, user } = await openConsole(t, { drawsMaps: true })
+  await user.sql(tables)
+  await makeMap(user, templateOf('cities', { ...view, center: { lng: 2.35, lat: 48.86 } }, { layergroup }))
+  let held = 0
+  await page.route(/assets\/[^/]*countries[^/]*json/, () => {
+    held++
+  })
+  await page.goto(pageOf(user, 'cities'))
+  await eventually(async () => assert.ok((await drawnOf(page, 'dots')).length > 0))
+  assert.ok(held > 0, 'a part of the map is loading')
+  await page.locator('canvas').click()
+  await page.locator('.maplibregl-popup').getByText('Paris').waitFor()
+})
+
 test('the page draws the map without the internet: it asks no server but its own', async (t) => {
   const basemap = 'https://tiles.example/{z}/{x}/{y}.png'
   const { url, user } = await setup(t, { config: { mapBasemaps: [{ address: basemap, attribution: '' }] } })
