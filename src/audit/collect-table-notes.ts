@@ -90,7 +90,7 @@ const recordsPerHour = 1_000
 function readNotes(databases: Databases, place: Place, most: number): Promise<readonly TableNote[]> {
   return onPlace(databases, place, async (session) => {
     const { rows } = await session.query<TableNote>(
-      `select id::text, at, username, role_name as role, action, account, subject, details
+      `select id::text, at::text, username, role_name as role, action, account, subject, details
        from cartage.table_notes order by at limit $1`,
       [most],
     )

@@ -7,7 +7,8 @@ export type Place = Readonly<{ databaseId: number; hostId: number; database: str
 /** What a tenant did to a table, as its database has noted it. */
 export type TableNote = Readonly<{
   id: string
-  at: Date
+  /** With microseconds: they keep the order of what one transaction did. */
+  at: string
   username: string
   role: string
   action: AuditAction

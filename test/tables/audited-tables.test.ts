@@ -122,6 +122,26 @@ test('a transaction with an old snapshot hides nothing', async (t) => {
   )
 })
 
+test('what one transaction does is recorded in its order, however fast it was', async (t) => {
+  const bundle = await setup(t)
+  const names = Array.from({ length: 60 }, (_, n) => `t${n}`)
+  const each = (text: (name: string) => string) => names.map(text).join('; ')
+  await bundle.user.sql(each((name) => `create table ${name} ()`))
+  await bundle.user.sql(each((name) => `drop table ${name}`))
+  await eventually(async () =>
+    assert.deepEqual(
+      (await recorded(bundle, bundle.user)).map(([, , name]) => name),
+      names.map((name) => `public.${name}`),
+    ),
+  )
+  // Two in one millisecond have times of their own too: the order does not depend on how PostgreSQL reads the notes.
+  const { rows } = await bundle.service.services.databases.control.query<{ times: number }>(
+    'select count(distinct at)::integer as times from cartage.audit where account = $1 and note_id is not null',
+    [bundle.user.username],
+  )
+  assert.equal(rows[0]?.times, names.length)
+})
+
 test('an import is recorded if it makes its table public, under the name that the table has', async (t) => {
   const bundle = await setupImports(t)
   const { load, user } = bundle
