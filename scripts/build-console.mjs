@@ -110,7 +110,7 @@ const oneCore = {
     build.onLoad(
       {
         filter:
-          /\/console\/.+\/(page|overlays|invitation|more-commands|map-view|table-map|small-map|chart-view|changes-view|plan-view|open-session|part-map|part-chart|editor)\.tsx?$/,
+          /\/console\/.+\/(page|overlays|invitation|more-commands|map-view|table-map|small-map|chart-view|changes-view|plan-view|cell-panel|open-session|part-map|part-chart|editor)\.tsx?$/,
       },
       ({ path }) => ({
         contents: `${readFileSync(path, 'utf8')}\nimport * as core from '${relative(dirname(path), join(source, 'core.ts'))}'\nexport { core }\n`,

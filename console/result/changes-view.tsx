@@ -3,8 +3,8 @@ import { Choice } from '../parts/controls/choice.tsx'
 import { formatBytes, formatCount, plural } from '../parts/format.ts'
 import { Load, useLoaded } from '../parts/loading.tsx'
 import { Empty, Notice } from '../parts/notice.tsx'
-import type { ViewProps } from './lazy-view.tsx'
 import type { Result } from './result.ts'
+import type { ViewProps } from './view-props.ts'
 import {
   type ChangeKind,
   type Compared,

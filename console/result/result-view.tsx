@@ -7,23 +7,17 @@ import { Tabs, tabPanel } from '../parts/controls/tabs.tsx'
 import { formatBytes, formatCount, formatDuration, formatTime, plural } from '../parts/format.ts'
 import { Empty, ErrorNotice, Notice } from '../parts/notice.tsx'
 import { toast } from '../parts/toast.tsx'
-import { CellPanel } from './cell/cell-panel.tsx'
 import { type DownloadFormat, startDownload } from './download.ts'
 import { Grid } from './grid/grid.tsx'
 import { SortNotice } from './grid/sort-notice.tsx'
-import {
-  type EarlierResult,
-  LazyView,
-  loadChanges,
-  loadChart,
-  loadMap,
-  type ViewProps,
-} from './lazy-view.tsx'
+import { LazyCell, LazyView, loadChanges, loadChart } from './lazy-view.tsx'
 import { LinkDialog } from './link-dialog.tsx'
+import { loadMap } from './map/lazy-maps.tsx'
 import css from './result.css' with { type: 'text' }
 import type { Result, ResultSource, ServerOrder } from './result.ts'
 import type { ResultLook, ResultViewName } from './result-look.ts'
 import { ResultMenus } from './result-menus.tsx'
+import type { EarlierResult, ViewProps } from './view-props.ts'
 
 adoptStyles(css)
 
@@ -97,7 +91,7 @@ export function ResultView(props: ResultViewProps) {
           <Content view={view} result={result} look={look} source={source} earlier={props.earlier} />
         </div>
         {look.isOpen.value && view === 'grid' && (
-          <CellPanel result={result} look={look} acts={props.cellActs} />
+          <LazyCell result={result} look={look} acts={props.cellActs} />
         )}
       </div>
     </div>

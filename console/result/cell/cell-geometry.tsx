@@ -2,7 +2,7 @@ import { hasMore, readEwkb, toLonLat } from '../../geo/ewkb.ts'
 import { writeWkt } from '../../geo/wkt.ts'
 import { CopyButton } from '../../parts/controls/copy-button.tsx'
 import { formatCount } from '../../parts/format.ts'
-import { LazySmallMap } from '../lazy-view.tsx'
+import { LazySmallMap } from '../map/lazy-maps.tsx'
 
 const longestShown = 100_000
 

@@ -14,10 +14,10 @@ import { CellImage } from './cell-image.tsx'
 import { isTree, JsonTree } from './json-tree.tsx'
 import { LongText } from './long-text.tsx'
 
-type PanelProps = Readonly<{ result: Result; look: ResultLook; acts?: ComponentChildren }>
+export type CellPanelProps = Readonly<{ result: Result; look: ResultLook; acts?: ComponentChildren }>
 
 /** The full value of a cell: JSON as a tree, a geometry as WKT and on a map, a picture, anything else as text. */
-export function CellPanel({ result, look, acts }: PanelProps) {
+export default function CellPanel({ result, look, acts }: CellPanelProps) {
   const { row, column } = look.selection.value.focus
   const about = result.progress.value.columns[column]
   const cell = useLoaded(

@@ -4,7 +4,7 @@ import { importWarnings } from '../../../src/contract/text/import-warnings.ts'
 import type { Geometry } from '../../geo/ewkb.ts'
 import { plural } from '../../parts/format.ts'
 import { ErrorNotice } from '../../parts/notice.tsx'
-import { LazySmallMap } from '../../result/lazy-view.tsx'
+import { LazySmallMap } from '../../result/map/lazy-maps.tsx'
 import { RejectedTable } from '../rejected-table.tsx'
 import type { ServiceImport } from './service-import.ts'
 
