@@ -46,7 +46,7 @@ export async function buildConsole(folder) {
     splitting: true,
     write: false,
     metafile: true,
-    plugins: [oneCore, textStyles, workers, geodata, guide],
+    plugins: [sharedFiles, textStyles, workers, geodata, guide],
   })
   mkdirSync(join(folder, 'assets'), { recursive: true })
   for (const { path, contents } of outputFiles) writeWithCompressed(path, contents)
@@ -101,21 +101,25 @@ const shared = {
 }
 
 /**
- * Whatever is loaded later uses all of core.ts, so that what they share is one file: esbuild makes a file for each set of them that
- * shares something, which would be many requests.
+ * What is loaded later uses all of core.ts, and all but the page of a map uses all of shared.ts, so that what they share is two files:
+ * esbuild makes a file for each set of them that shares something, which would be many requests.
  */
-const oneCore = {
-  name: 'one-core',
+const sharedFiles = {
+  name: 'shared-files',
   setup(build) {
     build.onLoad(
       {
         filter:
           /\/console\/.+\/(page|overlays|invitation|more-commands|map-view|table-map|small-map|chart-view|changes-view|plan-view|cell-panel|open-session|part-map|part-chart|editor)\.tsx?$/,
       },
-      ({ path }) => ({
-        contents: `${readFileSync(path, 'utf8')}\nimport * as core from '${relative(dirname(path), join(source, 'core.ts'))}'\nexport { core }\n`,
-        loader: 'tsx',
-      }),
+      ({ path }) => {
+        const names = /\/(map-page|frame)\//.test(path) ? ['core'] : ['core', 'shared']
+        const uses = names.map((name) => {
+          const file = relative(dirname(path), join(source, `${name}.ts`))
+          return `import * as ${name} from '${file}'\nexport { ${name} }\n`
+        })
+        return { contents: `${readFileSync(path, 'utf8')}\n${uses.join('')}`, loader: 'tsx' }
+      },
     )
   },
 }

@@ -71,6 +71,10 @@ test('the console stays within its size budget', async () => {
   ]
   const sql = [...new Set(needed)].filter((output) => !first.includes(output))
   assert.ok(kilobytes(sql) <= 200, `to write SQL: ${kilobytes(sql)} KB`)
+  for (const { entryPoint } of outputs.filter((output) => /\/page\.tsx$/.test(output.entryPoint ?? ''))) {
+    const files = needs(outputs, entryPoint!).filter((output) => !first.includes(output))
+    assert.ok(files.length <= 10, `${entryPoint}: ${files.length} files`)
+  }
   for (const page of outputs.filter(({ entryPoint }) => /\/(page|editor)\.tsx$/.test(entryPoint ?? '')))
     assert.ok(kilobytes([page]) < 150, `${page.entryPoint}: ${kilobytes([page])} KB`)
   const named = (start: string) => outputs.filter(({ file }) => file.startsWith(start))
