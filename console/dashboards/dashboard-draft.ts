@@ -36,6 +36,10 @@ export function boardOf({ queries: _, created_at, updated_at, ...board }: Dashbo
 
 export const definitionOf = ({ name: _, ...definition }: DashboardDraft): DashboardDefinition => definition
 
+/** Also if a change was undone by hand. */
+export const isSameBoard = (one: DashboardDraft, other: DashboardDraft) =>
+  one === other || JSON.stringify(one) === JSON.stringify(other)
+
 /** What the form of a part asks for. */
 export type PartChoices = Omit<DashboardPart, 'id' | 'x' | 'y' | 'w' | 'h'>
 

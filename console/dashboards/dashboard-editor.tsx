@@ -6,8 +6,9 @@ import {
   maxDashboardParts,
 } from '../../src/contract/dashboards.ts'
 import { session } from '../api/session.ts'
-import { hrefOf, navigate } from '../parts/browser/route.ts'
+import { guardLeaving, hrefOf, navigate } from '../parts/browser/route.ts'
 import { Confirm } from '../parts/controls/dialog.tsx'
+import { LeaveGuard } from '../parts/controls/leave-guard.tsx'
 import { Load, useLoaded } from '../parts/loading.tsx'
 import { Empty, ErrorNotice } from '../parts/notice.tsx'
 import { toast } from '../parts/toast.tsx'
@@ -19,6 +20,7 @@ import {
   type DashboardDraft,
   definitionOf,
   emptyBoard,
+  isSameBoard,
   type PartChoices,
   withPart,
 } from './dashboard-draft.ts'
@@ -80,23 +82,31 @@ function DashboardEditor({ initial, queries, names, isNew }: EditorProps) {
   const change = (some: Partial<DashboardDraft>) => setDraft((former) => ({ ...former, ...some }))
   // Saving under its name would replace it.
   const isTaken = isNew && names.includes(draft.name)
+  const isUnsaved = !isSameBoard(draft, initial)
   const isReady = draft.title.trim() !== '' && isDashboardName(draft.name) && !isTaken
   const save = () =>
     begin(async () => {
       await saveDashboard(draft.name, definitionOf(draft))
       toast('Dashboard saved')
-      navigate(pathOfDashboard(draft.name))
+      leaveTo(pathOfDashboard(draft.name))
     })
   const remove = () =>
     begin(async () => {
       await deleteDashboard(draft.name)
       toast('Dashboard deleted')
-      navigate('/dashboards')
+      leaveTo('/dashboards')
     })
   return (
     <>
       <DashboardHead title={isNew ? 'New dashboard' : initial.title}>
-        {draft !== initial && <span class="muted">Not saved yet</span>}
+        {isUnsaved && (
+          <>
+            <span class="muted">Not saved yet</span>
+            <LeaveGuard>
+              <p>Your changes to this dashboard are not saved.</p>
+            </LeaveGuard>
+          </>
+        )}
         {!isNew && <DeleteButton name={draft.name} remove={remove} />}
         <a class="button" href={hrefOf(isNew ? '/dashboards' : pathOfDashboard(initial.name))}>
           Cancel
@@ -111,6 +121,12 @@ function DashboardEditor({ initial, queries, names, isNew }: EditorProps) {
       <Parts draft={draft} queries={queries} change={(parts) => change({ parts })} />
     </>
   )
+}
+
+/** Without the question about changes: they are saved, or of no use. */
+function leaveTo(path: string): void {
+  guardLeaving(undefined)
+  navigate(path)
 }
 
 type DeleteProps = Readonly<{ name: string; remove: () => Promise<void> }>

@@ -18,15 +18,37 @@ export const pathTo = (...segments: string[]) => `/${segments.map(encodeURICompo
 /** The `href` of a link to a page of the console. */
 export const hrefOf = (to: string) => `${root}${to}`
 
+/** Called in place of opening another page. To open it all the same, it calls `leave`. */
+export type LeaveGuard = (leave: () => void) => void
+
+let guard: LeaveGuard | undefined
+
+/** Until `guardLeaving(undefined)`: one guard at a time. */
+export function guardLeaving(next: LeaveGuard | undefined): void {
+  guard = next
+}
+
 export function navigate(to: string, { replace = false } = {}): void {
-  if (replace) history.replaceState(null, '', hrefOf(to))
-  else history.pushState(null, '', hrefOf(to))
-  readAddress()
+  unlessHeld(to.split(/[?#]/, 1)[0]!, () => {
+    if (replace) history.replaceState(null, '', hrefOf(to))
+    else history.pushState(null, '', hrefOf(to))
+    readAddress()
+  })
+}
+
+function unlessHeld(next: string, open: () => void): void {
+  const held = next === path.peek() ? undefined : guard
+  const leave = () => {
+    guard = undefined
+    open()
+  }
+  if (held) held(leave)
+  else open()
 }
 
 /** Handles clicks on links within the console. Other links, and those for a new tab, are left to the browser. */
 export function followLinks(): void {
-  addEventListener('popstate', readAddress)
+  addEventListener('popstate', goBack)
   document.addEventListener('click', (event) => {
     if (
       event.defaultPrevented ||
@@ -43,6 +65,14 @@ export function followLinks(): void {
     event.preventDefault()
     navigate(link.pathname.slice(root.length) + link.search + link.hash)
   })
+}
+
+/** The browser has changed the address already: while a guard asks, it is that of the shown page again. */
+function goBack(): void {
+  const next = readPath()
+  const isHeld = guard !== undefined && next !== path.peek()
+  if (isHeld) history.pushState(null, '', hrefOf(path.peek() + fragment.peek()))
+  unlessHeld(next, () => (isHeld ? history.back() : readAddress()))
 }
 
 function readAddress(): void {
