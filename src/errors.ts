@@ -509,6 +509,15 @@ export const errors = {
   dashboardInvalid: (text: string) => raise('dashboard-invalid', 'invalid', text),
   dashboardNotFound: (name: string, username: string) =>
     raise('dashboard-not-found', 'not-found', `Dashboard '${name}' of user '${username}' not found`),
+  dashboardChanged: (name: string) =>
+    raise(
+      'dashboard-changed',
+      'precondition',
+      `Dashboard '${name}' was changed, made or deleted since you read it. Nothing was saved`,
+      {
+        hint: 'Read it again and send its ETag as If-Match. Without If-Match and If-None-Match it is replaced',
+      },
+    ),
   tooManyDashboards: (most: number) =>
     raise('too-many-dashboards', 'conflict', `A user has at most ${most} dashboards: delete some`),
 

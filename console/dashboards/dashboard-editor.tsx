@@ -6,46 +6,31 @@ import {
   maxDashboardParts,
 } from '../../src/contract/dashboards.ts'
 import { session } from '../api/session.ts'
-import { guardLeaving, hrefOf, navigate } from '../parts/browser/route.ts'
+import { hrefOf } from '../parts/browser/route.ts'
 import { Confirm } from '../parts/controls/dialog.tsx'
 import { LeaveGuard } from '../parts/controls/leave-guard.tsx'
 import { Load, useLoaded } from '../parts/loading.tsx'
 import { Empty, ErrorNotice } from '../parts/notice.tsx'
-import { toast } from '../parts/toast.tsx'
-import { useWork } from '../parts/work.ts'
 import { ShownDashboard } from '../result/shown-dashboard/shown-dashboard.tsx'
 import { BoardFields } from './board-fields.tsx'
-import {
-  boardOf,
-  type DashboardDraft,
-  definitionOf,
-  emptyBoard,
-  isSameBoard,
-  type PartChoices,
-  withPart,
-} from './dashboard-draft.ts'
+import { type DashboardDraft, emptyBoard, type PartChoices, withPart } from './dashboard-draft.ts'
 import { DashboardHead } from './dashboard-view.tsx'
-import {
-  deleteDashboard,
-  listDashboards,
-  listPartQueries,
-  pathOfDashboard,
-  readDashboard,
-  saveDashboard,
-} from './dashboards-api.ts'
+import { listDashboards, listPartQueries, pathOfDashboard } from './dashboards-api.ts'
 import { FilterEditor } from './filter-editor.tsx'
 import { PartActs } from './part-acts.tsx'
 import { PartDialog } from './part-dialog.tsx'
+import { SaveConflict } from './save-conflict.tsx'
+import { type ReadBoard, readBoard, useBoard } from './use-board.ts'
 
 export function NewDashboard() {
-  return <LoadedEditor read={async () => emptyBoard} isNew />
+  return <LoadedEditor read={async () => ({ board: emptyBoard, etag: undefined })} isNew />
 }
 
 export function EditedDashboard({ name }: Readonly<{ name: string }>) {
-  return <LoadedEditor read={async (signal) => boardOf(await readDashboard(name, signal))} isNew={false} />
+  return <LoadedEditor read={(signal) => readBoard(name, signal)} isNew={false} />
 }
 
-type LoadedProps = Readonly<{ read: (signal: AbortSignal) => Promise<DashboardDraft>; isNew: boolean }>
+type LoadedProps = Readonly<{ read: (signal: AbortSignal) => Promise<ReadBoard>; isNew: boolean }>
 
 function LoadedEditor({ read, isNew }: LoadedProps) {
   const loaded = useLoaded(
@@ -69,7 +54,7 @@ function LoadedEditor({ read, isNew }: LoadedProps) {
 }
 
 type EditorProps = Readonly<{
-  initial: DashboardDraft
+  initial: ReadBoard
   queries: DashboardDocument['queries']
   /** Of the dashboards of the account. */
   names: readonly string[]
@@ -77,29 +62,14 @@ type EditorProps = Readonly<{
 }>
 
 function DashboardEditor({ initial, queries, names, isNew }: EditorProps) {
-  const [draft, setDraft] = useState(initial)
-  const { isBusy, error, begin } = useWork()
-  const change = (some: Partial<DashboardDraft>) => setDraft((former) => ({ ...former, ...some }))
-  // Saving under its name would replace it.
+  const { base, draft, change, conflict, ...board } = useBoard(initial)
+  // Saving under its name would be refused.
   const isTaken = isNew && names.includes(draft.name)
-  const isUnsaved = !isSameBoard(draft, initial)
   const isReady = draft.title.trim() !== '' && isDashboardName(draft.name) && !isTaken
-  const save = () =>
-    begin(async () => {
-      await saveDashboard(draft.name, definitionOf(draft))
-      toast('Dashboard saved')
-      leaveTo(pathOfDashboard(draft.name))
-    })
-  const remove = () =>
-    begin(async () => {
-      await deleteDashboard(draft.name)
-      toast('Dashboard deleted')
-      leaveTo('/dashboards')
-    })
   return (
     <>
-      <DashboardHead title={isNew ? 'New dashboard' : initial.title}>
-        {isUnsaved && (
+      <DashboardHead title={isNew ? 'New dashboard' : base.title}>
+        {board.isUnsaved && (
           <>
             <span class="muted">Not saved yet</span>
             <LeaveGuard>
@@ -107,26 +77,26 @@ function DashboardEditor({ initial, queries, names, isNew }: EditorProps) {
             </LeaveGuard>
           </>
         )}
-        {!isNew && <DeleteButton name={draft.name} remove={remove} />}
-        <a class="button" href={hrefOf(isNew ? '/dashboards' : pathOfDashboard(initial.name))}>
+        {!isNew && <DeleteButton name={draft.name} remove={board.remove} />}
+        <a class="button" href={hrefOf(isNew ? '/dashboards' : pathOfDashboard(base.name))}>
           Cancel
         </a>
-        <button type="button" class="primary" disabled={isBusy || !isReady} onClick={() => void save()}>
+        <button
+          type="button"
+          class="primary"
+          disabled={board.isBusy || !isReady}
+          onClick={() => void board.save()}
+        >
           Save
         </button>
       </DashboardHead>
-      {error !== undefined && <ErrorNotice error={error} />}
+      {board.error !== undefined && <ErrorNotice error={board.error} />}
+      {conflict && <SaveConflict conflict={conflict} {...board} />}
       <BoardFields {...{ draft, change, isNew, isTaken }} />
       <FilterEditor draft={draft} queries={queries} change={(filters) => change({ filters })} />
       <Parts draft={draft} queries={queries} change={(parts) => change({ parts })} />
     </>
   )
-}
-
-/** Without the question about changes: they are saved, or of no use. */
-function leaveTo(path: string): void {
-  guardLeaving(undefined)
-  navigate(path)
 }
 
 type DeleteProps = Readonly<{ name: string; remove: () => Promise<void> }>

@@ -1,5 +1,7 @@
+import { readText, wholeOrThrow } from '../../src/client/http/send.ts'
 import type { DashboardDefinition, DashboardDocument, DashboardList } from '../../src/contract/dashboards.ts'
 import type { SavedQueryList } from '../../src/contract/saved-queries.ts'
+import { ApiError } from '../api/api-error.ts'
 import { request, requestJson } from '../api/request.ts'
 import { pathTo } from '../parts/browser/route.ts'
 
@@ -9,8 +11,42 @@ export const listDashboards = async (signal: AbortSignal) =>
 export const readDashboard = (dashboard: string, signal?: AbortSignal) =>
   requestJson<DashboardDocument>('readDashboard', { parameters: { dashboard }, ...(signal && { signal }) })
 
-export const saveDashboard = (dashboard: string, json: DashboardDefinition) =>
-  requestJson<DashboardDocument>('saveDashboard', { parameters: { dashboard }, json, isRepeatable: true })
+/** With the ETag that a save of what was read sends. */
+export async function openDashboard(dashboard: string, signal?: AbortSignal): Promise<OpenedDashboard> {
+  const { body, header } = await request('readDashboard', {
+    parameters: { dashboard },
+    ...(signal && { signal }),
+  })
+  const document = JSON.parse(await readText(wholeOrThrow(body, signal))) as DashboardDocument
+  return { document, etag: header('etag') ?? '*' }
+}
+
+export type OpenedDashboard = Readonly<{ document: DashboardDocument; etag: string }>
+
+/** Refused if somebody has saved another since. Without an ETag: if there is one of this name. */
+export const saveDashboard = (dashboard: string, json: DashboardDefinition, etag: string | undefined) =>
+  requestJson<DashboardDocument>('saveDashboard', {
+    parameters: { dashboard },
+    headers: etag === undefined ? { 'if-none-match': '*' } : { 'if-match': etag },
+    json,
+    isRepeatable: true,
+  })
+
+export const isChangedSince = (error: unknown) =>
+  error instanceof ApiError && error.code === 'dashboard-changed'
+
+/** Changes a dashboard as it is now, also if somebody saves it meanwhile. */
+export async function changeDashboard(name: string, some: Partial<DashboardDefinition>): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    const { document, etag } = await openDashboard(name)
+    try {
+      await saveDashboard(name, { ...document, ...some }, etag)
+      return
+    } catch (error) {
+      if (!isChangedSince(error) || attempt >= 5) throw error
+    }
+  }
+}
 
 export async function deleteDashboard(dashboard: string): Promise<void> {
   await request('deleteDashboard', { parameters: { dashboard } })

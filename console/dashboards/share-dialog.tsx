@@ -5,7 +5,7 @@ import { CodeBlock } from '../parts/code-block.tsx'
 import { Dialog } from '../parts/controls/dialog.tsx'
 import { ErrorNotice, Notice } from '../parts/notice.tsx'
 import { useWork } from '../parts/work.ts'
-import { readDashboard, saveDashboard } from './dashboards-api.ts'
+import { changeDashboard } from './dashboards-api.ts'
 
 type ShareDialogProps = Readonly<{
   dashboard: DashboardDocument
@@ -22,9 +22,7 @@ export function ShareDialog({ dashboard, changed, close }: ShareDialogProps) {
     begin(async () => {
       setPublic(wanted)
       try {
-        // As it is now: it may have been saved in another tab since.
-        const now = await readDashboard(dashboard.name)
-        await saveDashboard(dashboard.name, { ...now, public: wanted })
+        await changeDashboard(dashboard.name, { public: wanted })
       } catch (error) {
         setPublic(!wanted)
         throw error

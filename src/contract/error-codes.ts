@@ -141,6 +141,7 @@ export const errorCodes = [
   // dashboards
   'dashboard-invalid',
   'dashboard-not-found',
+  'dashboard-changed',
   'too-many-dashboards',
   'styles-busy',
   // webhooks

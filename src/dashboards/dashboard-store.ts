@@ -5,6 +5,7 @@ import { maxDashboards, maxFilterValue } from '../contract/dashboards.ts'
 import type { QueryParams } from '../contract/saved-queries.ts'
 import { inTransaction } from '../postgres/transaction.ts'
 import { nextTurn } from '../waiting/next-turn.ts'
+import { type ExpectedDashboard, mayReplace } from './dashboard-version.ts'
 import type { Dashboard, DashboardContent } from './read-dashboard.ts'
 
 type Control = Pick<Pool, 'query'>
@@ -13,21 +14,27 @@ export type DashboardHead = Omit<Dashboard, 'content'> &
   Readonly<{ name: string; createdAt: Date; updatedAt: Date }>
 export type StoredDashboard = DashboardHead & Readonly<{ content: DashboardContent }>
 
-/** Undefined: the user has as many as allowed. */
+export type Saved = Readonly<{ dashboard: StoredDashboard; isNew: boolean }>
+
+/** Saves nothing if the user has as many as allowed, or if it would replace another dashboard than expected. */
 export async function saveDashboard(
   control: Pool,
-  { userId }: Account,
+  account: Account,
   name: string,
-  { title, description, isPublic, content }: Dashboard,
-): Promise<Readonly<{ dashboard: StoredDashboard; isNew: boolean }> | undefined> {
+  dashboard: Dashboard,
+  expected: ExpectedDashboard | undefined,
+): Promise<Saved | 'too-many' | 'changed'> {
+  const { userId } = account
+  const { title, description, isPublic, content } = dashboard
   return inTransaction(control, async (tx) => {
-    // Requests at once count one after the other.
+    // Requests at once count, and compare, one after the other.
     await lockUser(tx, userId)
+    if (expected && !mayReplace(await findDashboard(tx, account, name), dashboard, expected)) return 'changed'
     const others = await tx.query<{ count: number }>(
       'select count(*)::integer as count from cartage.dashboards where user_id = $1 and name <> $2',
       [userId, name],
     )
-    if (others.rows[0]!.count >= maxDashboards) return undefined
+    if (others.rows[0]!.count >= maxDashboards) return 'too-many'
     const { rows } = await tx.query<Row & { is_new: boolean }>(
       `insert into cartage.dashboards as d (user_id, name, title, description, is_public, content)
        values ($1, $2, $3, $4, $5, $6)

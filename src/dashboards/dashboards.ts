@@ -12,6 +12,7 @@ import {
   type StoredDashboard,
   saveDashboard,
 } from './dashboard-store.ts'
+import type { ExpectedDashboard } from './dashboard-version.ts'
 import { readDashboard } from './read-dashboard.ts'
 
 /** A dashboard, with the queries of its parts that the caller may try to run. */
@@ -25,16 +26,18 @@ export class Dashboards {
     this.#control = control
   }
 
-  /** Makes it, or replaces the one of this name. A part may name a query that is not there, or not yet. */
+  /** Makes it, or replaces the one of this name, if that is as expected. A part may name a query that is not there, or not yet. */
   async save(
     { account }: Principal,
     name: string,
     body: unknown,
+    expected: ExpectedDashboard | undefined,
   ): Promise<Readonly<{ dashboard: ShownDashboard; isNew: boolean }>> {
     if (!isDashboardName(name))
       throw errors.dashboardInvalid(`The name of a dashboard must have ${dashboardNameRule}`)
-    const saved = await saveDashboard(this.#control, account, name, readDashboard(body))
-    if (!saved) throw errors.tooManyDashboards(maxDashboards)
+    const saved = await saveDashboard(this.#control, account, name, readDashboard(body), expected)
+    if (saved === 'changed') throw errors.dashboardChanged(name)
+    if (saved === 'too-many') throw errors.tooManyDashboards(maxDashboards)
     return { ...saved, dashboard: await this.#withQueries(account, saved.dashboard, false) }
   }
 

@@ -165,6 +165,56 @@ test('what is wrong in a dashboard is 400, with its place', async (t) => {
     assert.equal((await ask(user, `/${name}`, { method: 'PUT', body: { title: 'x' } })).status, 400)
 })
 
+test('two who edit a dashboard do not overwrite each other: a save with If-Match of a former version is 412', async (t) => {
+  const house = await setup(t)
+  const { user } = house
+  const client = clientOf(t, house)
+  const changed = { status: 412, code: 'dashboard-changed' }
+  await saved(user, 'towns', { sql: 'select 1 as n' })
+  await client.dashboards.save('towns', towns, { ifNew: true })
+  await assert.rejects(client.dashboards.save('towns', { title: 'Other' }, { ifNew: true }), changed)
+  const [mine, theirs] = [
+    await client.dashboards.getWithEtag('towns'),
+    await client.dashboards.getWithEtag('towns'),
+  ]
+  // What a query says belongs to the answer, not to the version.
+  await saved(user, 'towns', { sql: 'select 2 as n', public: true })
+  const titles = ['One', 'Two']
+  const both = await Promise.allSettled(
+    [mine, theirs].map(({ dashboard, etag }, at) =>
+      client.dashboards.save('towns', { ...dashboard, title: titles[at]! }, { ifMatch: etag }),
+    ),
+  )
+  assert.deepEqual(both.map(({ status }) => status).sort(), ['fulfilled', 'rejected'])
+  const won = both.findIndex(({ status }) => status === 'fulfilled')
+  assert.equal((await client.dashboards.get('towns')).title, titles[won])
+  // The same request again, whose answer was lost.
+  await client.dashboards.save('towns', { ...mine.dashboard, title: titles[won]! }, { ifMatch: mine.etag })
+  await assert.rejects(client.dashboards.save('towns', { title: 'Late' }, { ifMatch: mine.etag }), changed)
+  const put = (headers: { 'if-match'?: string; 'if-none-match'?: string }, title = 'By hand') =>
+    fetch(`${user.base}/api/v4/dashboards/towns?api_key=${user.masterToken}`, {
+      method: 'PUT',
+      headers: { 'content-type': 'application/json', ...headers },
+      body: JSON.stringify({ title }),
+    })
+  const first = await put({})
+  assert.equal(first.status, 200)
+  const { etag } = await client.dashboards.getWithEtag('towns')
+  assert.equal(first.headers.get('etag'), etag)
+  // A proxy that compresses makes the tag a weak one.
+  assert.equal((await put({ 'if-match': `"other", W/${etag}` }, 'Weak')).status, 200)
+  assert.equal((await put({ 'if-match': '*' }, 'Any')).status, 200)
+  for (const headers of [
+    { 'if-match': 'towns' },
+    { 'if-none-match': etag },
+    { 'if-match': '*', 'if-none-match': '*' },
+  ])
+    assert.equal((await put(headers)).status, 400)
+  await client.dashboards.delete('towns')
+  await assert.rejects(client.dashboards.save('towns', { title: 'Gone' }, { ifMatch: etag }), changed)
+  assert.equal((await put({ 'if-match': '*' })).status, 412)
+})
+
 const deep = `{"a": ${'['.repeat(100_000)}${']'.repeat(100_000)}}`
 const wide = Array.from({ length: 20 }, (_, at) => ({
   param: `p${at}`,

@@ -1,6 +1,16 @@
 import type { DashboardDefinition, DashboardDocument, DashboardList } from '../../contract/dashboards.ts'
-import { type Connection, sendForText } from '../http/send.ts'
+import { readAnswer } from '../http/expected-answer.ts'
+import { type Connection, plainJson, readText, send, sendForText, wholeOrThrow } from '../http/send.ts'
 import { sendForJson } from '../http/send-checked.ts'
+
+export type TaggedDashboard = Readonly<{ dashboard: DashboardDocument; etag: string }>
+
+export type SaveOptions = Readonly<{
+  /** Only if nobody has saved another since it was read with this ETag. */
+  ifMatch?: string | undefined
+  /** Only if there is no dashboard of this name. */
+  ifNew?: boolean | undefined
+}>
 
 export function dashboardsOf(connection: Connection, name: string) {
   return {
@@ -10,10 +20,21 @@ export function dashboardsOf(connection: Connection, name: string) {
     /** Needs the master key, unless the dashboard is public. */
     get: (dashboard: string) =>
       sendForJson<DashboardDocument>(connection, 'readDashboard', { parameters: { name, dashboard } }),
-    /** Makes it, or replaces the one of this name. */
-    save: (dashboard: string, definition: DashboardDefinition) =>
+    /** The same, with its ETag for `ifMatch` of a save. */
+    getWithEtag: async (dashboard: string): Promise<TaggedDashboard> => {
+      const { body, header } = await send(connection, 'readDashboard', { parameters: { name, dashboard } })
+      const text = await readText(wholeOrThrow(body, undefined))
+      const read = readAnswer('readDashboard', text, (connection.json ?? plainJson).read)
+      return { dashboard: read as DashboardDocument, etag: header('etag') ?? '*' }
+    },
+    /** Makes it, or replaces the one of this name. `dashboard-changed`: it is not the one of `ifMatch`, or not new. */
+    save: (dashboard: string, definition: DashboardDefinition, { ifMatch, ifNew }: SaveOptions = {}) =>
       sendForJson<DashboardDocument>(connection, 'saveDashboard', {
         parameters: { name, dashboard },
+        headers: {
+          ...(ifMatch !== undefined && { 'if-match': ifMatch }),
+          ...(ifNew && { 'if-none-match': '*' }),
+        },
         json: definition,
         isRepeatable: true,
       }),

@@ -1,8 +1,10 @@
 import type { FastifyInstance } from 'fastify'
+import { versionOf } from '../../dashboards/dashboard-version.ts'
 import { jobsCaller, sqlCaller } from '../middleware/authenticate.ts'
 import type { Services } from '../services.ts'
-import { sendTagged } from '../tiles/send-tile-json.ts'
+import { sendTagged, tagOf } from '../tiles/send-tile-json.ts'
 import { dashboardDocument, dashboardSummary } from './document.ts'
+import { readExpected } from './request.ts'
 import {
   deleteDashboardSchema,
   listDashboardsSchema,
@@ -22,14 +24,17 @@ export async function dashboardsRoutes(app: FastifyInstance, services: Services)
   const save = { ...common, schema: saveDashboardSchema }
   app.put<Named>('/api/v4/dashboards/:dashboard', save, async (request, reply) => {
     const principal = await jobsCaller(services, request)
-    const saved = await dashboards.save(principal, request.params.dashboard, request.body)
-    return reply.code(saved.isNew ? 201 : 200).send(dashboardDocument(saved.dashboard))
+    const expected = readExpected(request)
+    const saved = await dashboards.save(principal, request.params.dashboard, request.body, expected)
+    const document = dashboardDocument(saved.dashboard)
+    reply.header('etag', tagOf(JSON.stringify(document), versionOf(saved.dashboard)))
+    return reply.code(saved.isNew ? 201 : 200).send(document)
   })
   const read = { ...common, schema: readDashboardSchema }
   app.get<Named>('/api/v4/dashboards/:dashboard', read, async (request, reply) => {
     const principal = await sqlCaller(services, request)
     const found = await dashboards.read(principal, request.params.dashboard)
-    return sendTagged(request, reply, principal, dashboardDocument(found))
+    return sendTagged(request, reply, principal, dashboardDocument(found), undefined, versionOf(found))
   })
   const remove = { ...common, schema: deleteDashboardSchema }
   app.delete<Named>('/api/v4/dashboards/:dashboard', remove, async (request, reply) => {

@@ -140,6 +140,8 @@ const document = {
   }),
 } as const
 
+const tagged = { ETag: text('For `If-Match` of the next save, and `If-None-Match`') } as const
+
 export const saveDashboardSchema = {
   tags,
   security,
@@ -147,6 +149,15 @@ export const saveDashboardSchema = {
   description:
     'Makes it, or replaces the one of this name. Parts name saved queries and do not overlap. Needs the master key.',
   params: dashboardParams,
+  headers: {
+    type: 'object',
+    properties: {
+      'if-match': text(
+        'The ETag with which the dashboard was read: if somebody has saved another since, it is 412 and nothing is saved',
+      ),
+      'if-none-match': text('`*`: saved only if there is no dashboard of this name'),
+    },
+  },
   body: {
     type: 'object',
     required: ['title'],
@@ -172,8 +183,9 @@ export const saveDashboardSchema = {
     ],
   },
   response: {
-    200: { description: 'It was replaced', ...document },
-    201: { description: 'It was made', ...document },
+    200: { description: 'It was replaced', headers: tagged, ...document },
+    201: { description: 'It was made', headers: tagged, ...document },
+    412: { description: 'Somebody has changed, made or deleted it since: `dashboard-changed`' },
   },
 } as const
 
@@ -197,7 +209,7 @@ export const readDashboardSchema = {
   description:
     'Every dashboard with the master key; a public one with any key that has the SQL API, and without a key. The rows of its parts come from the saved queries.',
   params: dashboardParams,
-  response: { 200: { description: 'The dashboard', ...document } },
+  response: { 200: { description: 'The dashboard', headers: tagged, ...document } },
 } as const
 
 export const deleteDashboardSchema = {

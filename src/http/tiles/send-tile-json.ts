@@ -27,20 +27,26 @@ export async function sendTileJson(
   return sendTagged(request, reply, principal, document, maxAge)
 }
 
-/** Answers with a document, or that the client has it already. */
+/** Answers with a document, or that the client has it already. `version` stands before the rest of its tag. */
 export function sendTagged(
   request: FastifyRequest,
   reply: FastifyReply,
   principal: Principal,
   document: unknown,
   maxAge?: number,
+  version?: string,
 ): FastifyReply {
   const body = JSON.stringify(document)
   setCaching(reply, principal, maxAge)
-  const tag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 27)}"`
+  const tag = tagOf(body, version)
   reply.header('etag', tag)
   if (tagsOf(request).includes(tag)) return reply.code(304).send()
   return reply.type('application/json; charset=utf-8').send(body)
+}
+
+export function tagOf(body: string, version?: string): string {
+  const hash = createHash('sha256').update(body).digest('base64url').slice(0, 27)
+  return `"${version === undefined ? '' : `${version}.`}${hash}"`
 }
 
 /** The token stands in the addresses of tiles only if it stood in this one. */

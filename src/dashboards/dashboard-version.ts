@@ -1,0 +1,26 @@
+import { createHash } from 'node:crypto'
+import type { Dashboard } from './read-dashboard.ts'
+
+/** What a save replaces only: the versions that its sender has read, any dashboard, or none. */
+export type ExpectedDashboard =
+  | Readonly<{ kind: 'version'; versions: readonly string[] }>
+  | Readonly<{ kind: 'any' | 'none' }>
+
+/** Of what was saved, without its times and name: to save the same again makes no other version. */
+export const versionOf = ({ title, description, isPublic, content }: Dashboard): string =>
+  createHash('sha256')
+    .update(JSON.stringify([title, description, isPublic, content]))
+    .digest('base64url')
+    .slice(0, 22)
+
+/** A save that finds its own content has been sent twice: its first answer was lost. */
+export function mayReplace(
+  former: Dashboard | undefined,
+  next: Dashboard,
+  expected: ExpectedDashboard,
+): boolean {
+  if (former === undefined) return expected.kind === 'none'
+  if (versionOf(former) === versionOf(next)) return true
+  if (expected.kind === 'version') return expected.versions.includes(versionOf(former))
+  return expected.kind === 'any'
+}
