@@ -79,3 +79,32 @@ test('a dashboard that is not public, or not there, is 404 on its page, also for
   assert.match(headers.get('content-security-policy')!, /^default-src 'none'; script-src 'self'/)
   assert.equal((await open('cities?api_key=wrong')).status, 401)
 })
+
+test('the rows of a table on a dashboard are sorted by a press on the head of a column, with the keyboard too', async (t) => {
+  const { page, user, signInAt } = await openConsole(t)
+  await saved(user, 'things', {
+    sql: `select * from (values ('item 10', 9007199254740993), ('item 9', 9007199254740992), ('Item 1', 25), (null, 3)) as t (thing, n)`,
+    public: true,
+  })
+  await publish(user, { parts: [{ title: 'Things', query: 'things', as: 'table', x: 0, y: 0, w: 6, h: 5 }] })
+  const table = page.getByRole('region', { name: 'Things', exact: true })
+  const order = async (sort: string | null, things: readonly string[]) => {
+    await table.locator(`th:nth-child(1)${sort ? `[aria-sort=${sort}]` : ':not([aria-sort])'}`).waitFor()
+    assert.deepEqual(await table.locator('td:nth-child(1)').allTextContents(), things)
+  }
+  await page.goto(`${user.base}/dashboard/cities`)
+  const head = table.getByRole('columnheader', { name: 'thing' }).getByRole('button')
+  await head.click()
+  await order('ascending', ['Item 1', 'item 9', 'item 10', 'NULL'])
+  await assertAccessibleEverywhere(page)
+  await head.press('Enter')
+  await order('descending', ['item 10', 'item 9', 'Item 1', 'NULL'])
+  await page.getByRole('button', { name: 'Refresh' }).click()
+  await order('descending', ['item 10', 'item 9', 'Item 1', 'NULL'])
+  await head.press('Space')
+  await order(null, ['item 10', 'item 9', 'Item 1', 'NULL'])
+  await signInAt('/dashboards/board/cities')
+  await table.getByRole('button', { name: 'n', exact: true }).click()
+  await table.locator('th[aria-sort=ascending]').waitFor()
+  await order(null, ['NULL', 'Item 1', 'item 9', 'item 10'])
+})
