@@ -1,5 +1,6 @@
 import type {
   FullKeyDocument,
+  FullKeyList,
   Grant,
   InvitationDocument,
   KeyChanges,
@@ -19,6 +20,17 @@ export async function listAllKeys(of: KeysOf = {}): Promise<readonly KeyDocument
     const { result, total } = await requestJson<KeyList>('listKeys', callFor(of, { query }))
     found.push(...result)
     if (result.length < maxPerPage || found.length >= total) return found
+  }
+}
+
+/** With description, expiry, last use and invitation. */
+export async function listFullKeys(of: KeysOf = {}): Promise<readonly FullKeyDocument[]> {
+  const found: FullKeyDocument[] = []
+  for (let page = 1; ; page++) {
+    const query = { per_page: maxPerPage, page, order: 'name' }
+    const { keys, total } = await requestJson<FullKeyList>('listKeysByV4', callFor(of, { query }))
+    found.push(...keys)
+    if (keys.length < maxPerPage || found.length >= total) return found
   }
 }
 

@@ -1,23 +1,24 @@
 import { useState } from 'preact/hooks'
-import type { KeyDocument } from '../../src/contract/documents.ts'
-import { listAllKeys, timeOfKey } from '../api/keys.ts'
+import type { FullKeyDocument } from '../../src/contract/documents.ts'
+import { listFullKeys } from '../api/keys.ts'
 import { session } from '../api/session.ts'
 import { hrefOf, navigate } from '../parts/browser/route.ts'
 import { useCommands } from '../parts/commands.ts'
 import { copyText } from '../parts/controls/copy-button.tsx'
 import { Field } from '../parts/controls/field.tsx'
 import { FilterField, LeftOut } from '../parts/controls/filter-field.tsx'
-import { formatAge, plural } from '../parts/format.ts'
+import { formatAge, formatTime } from '../parts/format.ts'
 import { Load, useLoaded } from '../parts/loading.tsx'
 import { Empty } from '../parts/notice.tsx'
+import { summaryOf, TypeBadge } from './key-summary.tsx'
 import { keysOf, member, pathToKey } from './member.ts'
-import { databaseGrantOf } from './wanted-key.ts'
+import { OpenInvitations } from './people/open-invitations.tsx'
 
 /** The filter finds the others. */
 const mostShown = 200
 
 export function KeyList() {
-  const keys = useLoaded((signal) => listAllKeys({ ...keysOf(), signal }), [session.value, member.value])
+  const keys = useLoaded((signal) => listFullKeys({ ...keysOf(), signal }), [session.value, member.value])
   const [filter, setFilter] = useState('')
   useCommands([{ name: 'New key', keys: 'Alt+n', run: () => navigate('/keys/new') }])
   return (
@@ -31,7 +32,14 @@ export function KeyList() {
       </div>
       <p class="muted">Each key is a PostgreSQL role: the database decides what it can do.</p>
       {session.value?.organization && <MemberForm />}
-      <Load from={keys}>{(found) => <Found keys={found} filter={filter} />}</Load>
+      <Load from={keys}>
+        {(found) => (
+          <>
+            <OpenInvitations keys={found} reload={keys.reload} />
+            <Found keys={found} filter={filter} />
+          </>
+        )}
+      </Load>
     </>
   )
 }
@@ -65,7 +73,7 @@ function MemberForm() {
   )
 }
 
-function Found({ keys, filter }: Readonly<{ keys: readonly KeyDocument[]; filter: string }>) {
+function Found({ keys, filter }: Readonly<{ keys: readonly FullKeyDocument[]; filter: string }>) {
   const text = filter.trim().toLowerCase()
   const found = keys.filter(({ name }) => name.toLowerCase().includes(text))
   if (found.length === 0) return <Empty>No key name contains “{filter}”.</Empty>
@@ -78,6 +86,7 @@ function Found({ keys, filter }: Readonly<{ keys: readonly KeyDocument[]; filter
               <th scope="col">Name</th>
               <th scope="col">Type</th>
               <th scope="col">Rights</th>
+              <th scope="col">Last used</th>
               <th scope="col">Changed</th>
               <th scope="col">Token</th>
             </tr>
@@ -102,7 +111,7 @@ function Found({ keys, filter }: Readonly<{ keys: readonly KeyDocument[]; filter
   )
 }
 
-function KeyLine({ of: key }: Readonly<{ of: KeyDocument }>) {
+function KeyLine({ of: key }: Readonly<{ of: FullKeyDocument }>) {
   return (
     <tr>
       <td>
@@ -112,7 +121,10 @@ function KeyLine({ of: key }: Readonly<{ of: KeyDocument }>) {
         <TypeBadge type={key.type} />
       </td>
       <td>{summaryOf(key)}</td>
-      <td title={key.updated_at}>{formatAge(timeOfKey(key.updated_at))}</td>
+      <td title={key.last_used_at ? formatTime(key.last_used_at) : undefined}>
+        {key.last_used_at ? formatAge(key.last_used_at) : 'never'}
+      </td>
+      <td title={formatTime(key.updated_at)}>{formatAge(key.updated_at)}</td>
       <td>
         <button
           type="button"
@@ -124,29 +136,4 @@ function KeyLine({ of: key }: Readonly<{ of: KeyDocument }>) {
       </td>
     </tr>
   )
-}
-
-export function TypeBadge({ type }: Pick<KeyDocument, 'type'>) {
-  const kind = { master: 'warning', default: 'info', regular: '' }[type]
-  return <span class={`badge ${kind}`}>{type}</span>
-}
-
-/** The rights of a key in one line. */
-export function summaryOf({ type, grants }: Pick<KeyDocument, 'type' | 'grants'>): string {
-  if (type === 'master') return 'all rights, manages keys and jobs'
-  if (type === 'default') return 'reads public tables'
-  const { tables = [], schemas = [], table_metadata } = databaseGrantOf(grants) ?? {}
-  const readable = tables.filter(({ permissions }) => permissions.includes('select'))
-  const writable = tables.filter(({ permissions }) => permissions.some((each) => each !== 'select'))
-  const names = grants.flatMap((grant) => (grant.type === 'apis' ? grant.apis : []))
-  return [
-    names.length === 0 ? 'no API' : names.join(', '),
-    tables.length > 0 &&
-      `reads ${readable.length === 0 ? 'no table' : plural(readable.length, 'table')}, writes ${writable.length || 'none'}`,
-    schemas.length > 0 && `creates tables in ${schemas.map(({ name }) => name).join(', ')}`,
-    table_metadata && 'lists tables',
-    grants.flatMap((grant) => (grant.type === 'dataservices' ? grant.services : [])).join(', '),
-  ]
-    .filter(Boolean)
-    .join(' · ')
 }

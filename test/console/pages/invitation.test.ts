@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { clientOf } from '../../support/keys/client-of.ts'
+import { eventually } from '../../support/service/setup.ts'
 import { assertAccessibleEverywhere } from '../support/axe.ts'
 import { openConsole } from '../support/open-console.ts'
 
@@ -33,4 +34,39 @@ test('a colleague opens the link, accepts, and works with a key of their own', a
   await page.goto(link)
   await page.getByRole('button', { name: 'Accept' }).click()
   await page.getByText('This invitation is not good: it was used').waitFor()
+})
+
+test('the list of keys shows the open invitations, soonest end first, and a press withdraws one', async (t) => {
+  const opened = await openConsole(t)
+  const { page, user, signInAt } = opened
+  const { keys } = clientOf(t, opened)
+  const grants = [{ type: 'apis', apis: ['sql'] }] as const
+  await signInAt('/keys')
+  await page.getByText('No invitation is open.').waitFor()
+  for (const [name, days] of [
+    ['late', 20],
+    ['soon', 2],
+    ['new', 10],
+  ] as const) {
+    await keys.createFull({ name, grants, description: `For ${name}` })
+    await keys.invite(name, { expires_at: new Date(Date.now() + days * 86_400_000).toISOString() })
+  }
+  await keys.createFull({ name: 'alone', grants })
+  await page.reload()
+  const list = page.getByRole('region', { name: 'Open invitations' }).getByRole('table')
+  await list.getByText('For soon').waitFor()
+  assert.deepEqual(await list.locator('tbody a').allTextContents(), ['soon', 'new', 'late'])
+  await list.getByRole('cell', { name: 'sql', exact: true }).first().waitFor()
+  await assertAccessibleEverywhere(page)
+  await list.getByRole('button', { name: 'Withdraw the invitation to soon' }).click()
+  await list.getByText('For soon').waitFor({ state: 'detached' })
+  assert.equal((await keys.details('soon')).invited_until, null)
+  assert.notEqual((await keys.details('late')).invited_until, null)
+  await page.getByRole('row', { name: /^alone regular .* never/ }).waitFor()
+  const used = await fetch(`${user.base}/api/v2/sql?q=select+1&api_key=${(await keys.read('alone')).token}`)
+  assert.equal(used.status, 200)
+  // Written with the next round, by the process that served it.
+  await eventually(async () => assert.notEqual((await keys.details('alone')).last_used_at, null))
+  await page.reload()
+  await page.getByRole('row', { name: /^alone regular .* just now just now/ }).waitFor()
 })

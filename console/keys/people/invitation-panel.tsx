@@ -1,12 +1,12 @@
 import { useState } from 'preact/hooks'
-import type { FullKeyDocument, InvitationDocument } from '../../src/contract/documents.ts'
-import { inviteByKey, withdrawInvitation } from '../api/keys.ts'
-import { CopyButton } from '../parts/controls/copy-button.tsx'
-import { formatTime } from '../parts/format.ts'
-import { ErrorNotice } from '../parts/notice.tsx'
-import { toast } from '../parts/toast.tsx'
-import { useWork } from '../parts/work.ts'
-import { keysOf } from './member.ts'
+import type { FullKeyDocument, InvitationDocument } from '../../../src/contract/documents.ts'
+import { inviteByKey, withdrawInvitation } from '../../api/keys.ts'
+import { CopyButton } from '../../parts/controls/copy-button.tsx'
+import { formatTime } from '../../parts/format.ts'
+import { ErrorNotice } from '../../parts/notice.tsx'
+import { toast } from '../../parts/toast.tsx'
+import { useWork } from '../../parts/work.ts'
+import { keysOf } from '../member.ts'
 
 /** A link for a colleague, so that nobody needs the Master key. */
 export function InvitationPanel({
