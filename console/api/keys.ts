@@ -6,6 +6,7 @@ import type {
   KeyChanges,
   KeyDocument,
   KeyList,
+  OwnActivity,
 } from '../../src/contract/documents.ts'
 import { maxPerPage } from '../../src/contract/limits.ts'
 import { type ApiCall, requestJson, requestText } from './request.ts'
@@ -59,6 +60,10 @@ export const inviteByKey = (name: string, of: KeysOf = {}) =>
 
 export const withdrawInvitation = (name: string, of: KeysOf = {}) =>
   requestText('withdrawInvitation', callFor(of, { parameters: { key: name } }))
+
+/** What runs for the account now, with the key of each. */
+export const readOwnActivity = (signal: AbortSignal) =>
+  requestJson<OwnActivity>('readOwnActivity', { signal })
 
 /** Keys have times such as `2026-01-31 10:00:00 +0000`, which not every browser can parse. */
 export const timeOfKey = (text: string) => new Date(text.replace(' ', 'T').replace(' +0000', 'Z'))

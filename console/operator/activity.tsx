@@ -5,8 +5,8 @@ import { formatAge, formatCount, formatDuration, formatTime, plural } from '../p
 import { Skeleton } from '../parts/loading.tsx'
 import { Empty, ErrorNotice, Notice } from '../parts/notice.tsx'
 import { Table } from '../parts/table.tsx'
+import { usePolled } from '../parts/use-polled.ts'
 import { Statements } from './statements.tsx'
-import { usePolled } from './use-polled.ts'
 import { UserLink } from './user-link.tsx'
 
 /** What runs for callers, and what the workers are doing. Refreshed while the tab is visible. */

@@ -1,6 +1,7 @@
 import type {
   ActivityDocument,
   ActivityStatement,
+  OwnActivity,
   StoppedActivity as StoppedDocument,
 } from '../contract/documents.ts'
 import type { Activity } from '../jobs/activity-store.ts'
@@ -41,6 +42,21 @@ function statementDocument(one: ListedStatement): ActivityStatement {
     text_is_cut: isCut,
   }
 }
+
+/** For the account itself: without hosts, and what belongs to others. */
+export const ownActivityDocument = ({ statements, left, silent }: ListedActivity): OwnActivity => ({
+  statements: statements.map(({ id, key, kind, since, waitsFor, text, isCut }) => ({
+    id,
+    key,
+    kind,
+    since: since.toISOString(),
+    waits_for: waitsFor,
+    text,
+    text_is_cut: isCut,
+  })),
+  left_out: left,
+  silent_processes: silent,
+})
 
 export function stoppedDocument({ stopped, silent }: StoppedActivity): StoppedDocument {
   return {

@@ -1,4 +1,4 @@
-import type { MeDocument, UsageDocument, UsageFilter } from '../contract/documents.ts'
+import type { MeDocument, OwnActivity, UsageDocument, UsageFilter } from '../contract/documents.ts'
 import { dashboardsOf } from './api/dashboards-api.ts'
 import { dataOf } from './api/data-api.ts'
 import { exportsOf } from './api/exports-api.ts'
@@ -60,6 +60,9 @@ export function userClient(options: ClientOptions, transport: Transport) {
     /** What the account has used; with the master key. */
     usage: (query: UsageFilter = {}) =>
       sendForJson<UsageDocument>(connection, 'readUsage', { parameters: { name: account }, query }),
+    /** What runs for the account now, each with its key; with the master key. */
+    activity: () =>
+      sendForJson<OwnActivity>(connection, 'readOwnActivity', { parameters: { name: account } }),
     /** Closes the connections that rest. */
     close: transport.close,
   }

@@ -250,7 +250,10 @@ export const variables = {
   rateLimitCopyto: rate('CARTAGE_RATE_LIMIT_COPYTO', 'requests of one user to copyto'),
   rateLimitSql: rate('CARTAGE_RATE_LIMIT_SQL', 'requests of one user to the SQL endpoint'),
   rateLimitImports: rate('CARTAGE_RATE_LIMIT_IMPORTS', 'requests of one user that begin or cancel imports'),
-  rateLimitTables: rate('CARTAGE_RATE_LIMIT_TABLES', 'requests of one user to viz, datasets and me'),
+  rateLimitTables: rate(
+    'CARTAGE_RATE_LIMIT_TABLES',
+    'requests of one user to viz, datasets, usage, activity and me',
+  ),
   rateLimitTile: rate('CARTAGE_RATE_LIMIT_TILE', 'requests of one user for vector tiles'),
   rateLimitMap: rate('CARTAGE_RATE_LIMIT_MAP', 'requests of one user that instantiate maps'),
   rateLimitNamed: rate('CARTAGE_RATE_LIMIT_NAMED', 'requests of one user that manage named maps'),

@@ -794,6 +794,16 @@ export type ActivityStatement = Readonly<{
   text: string | null
   text_is_cut: boolean
 }>
+/** What runs for an account, as it sees it itself. */
+export type OwnActivity = Readonly<{
+  statements: readonly Pick<
+    ActivityStatement,
+    'id' | 'key' | 'kind' | 'since' | 'waits_for' | 'text' | 'text_is_cut'
+  >[]
+  left_out: number
+  /** Processes that did not answer in time: what they run is missing in `statements`. */
+  silent_processes: number
+}>
 export type ActivityFilter = Readonly<{
   /** Maximum number of each. */
   limit?: number | undefined

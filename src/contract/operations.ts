@@ -98,6 +98,7 @@ export const operations = {
   readMapLayerTile: ['GET', '/user/{name}/api/v1/map/{layergroupid}/{layer}/{z}/{x}/{y}'],
   whoAmI: ['GET', '/api/v4/me'],
   whoAmIByV3: ['GET', '/api/v3/me'],
+  readOwnActivity: ['GET', '/user/{name}/api/v4/activity'],
   readUsage: ['GET', '/user/{name}/api/v4/usage'],
   createUser: ['POST', '/admin/v1/users'],
   listUsers: ['GET', '/admin/v1/users'],

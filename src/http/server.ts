@@ -3,6 +3,7 @@ import { parse as parseQuery } from 'node:querystring'
 import { type FastifyInstance, fastify, LogController } from 'fastify'
 import { errors } from '../errors.ts'
 import { LazyLog } from '../log/log.ts'
+import { activityRoutes } from './activity/routes.ts'
 import { adminRoutes } from './admin/routes.ts'
 import { cliRoutes } from './cli/routes.ts'
 import { consoleRoutes } from './console/routes.ts'
@@ -105,6 +106,7 @@ async function accountRoutes(app: FastifyInstance, services: Services): Promise<
   await add(app, uploadsRoutes, services)
   await add(app, datasetsRoutes, services)
   await add(app, usageRoutes, services)
+  await add(app, activityRoutes, services)
   await add(app, tilesRoutes, services)
   await add(app, tileSourceRoutes, services)
   await add(app, mapsRoutes, services)

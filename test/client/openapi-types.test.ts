@@ -116,6 +116,7 @@ const answers: Readonly<Record<string, string>> = {
   listAudit: `{ records: Answer<AdminClient['audit']> }`,
   readActivity: `Answer<AdminClient['activity']>`,
   readUserUsage: `Answer<AdminClient['users']['usage']>`,
+  readOwnActivity: `Answer<Client['activity']>`,
   readUsage: `Answer<Client['usage']>`,
   stopActivity: `Answer<AdminClient['stopActivity']>`,
   stopUserActivity: `Answer<AdminClient['users']['stopActivity']>`,

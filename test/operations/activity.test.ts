@@ -8,6 +8,7 @@ import { ask } from '../support/http/ask.ts'
 import { cartage, installation } from '../support/http/call.ts'
 import { openSession } from '../support/http/session-socket.ts'
 import { jobApi } from '../support/jobs/job-api.ts'
+import { clientOf } from '../support/keys/client-of.ts'
 import { keysClient } from '../support/keys/keys-client.ts'
 import { copyUrl } from '../support/postgres/copying.ts'
 import { untilRunning } from '../support/postgres/running-statement.ts'
@@ -49,6 +50,32 @@ test('a query is shown with its key and text, and its caller gets 409 when the o
     [record!.actor, record!.subject, record!.details],
     ['operator', id, { kind: 'query', key: 'reader' }],
   )
+})
+
+test('the master key sees what runs for its account, with the key of each, and nothing of others', async (t) => {
+  const { bundle, user, operator, shown } = await house(t, { config: { queryTimeoutMs: 300_000 } })
+  const other = await bundle.createUser()
+  const { keys, activity } = clientOf(t, bundle)
+  const { token } = await keys.create({ name: 'reader', grants: [{ type: 'apis', apis: ['sql'] }] })
+  const theirs = ask(other, 'select pg_sleep(600), 2')
+  await eventually(async () => assert.equal((await ofUser(operator, other.username, 'query')).length, 1))
+  const sql = 'select pg_sleep(600)'
+  const answer = ask(user, sql, { api_key: token })
+  const { id } = await shown(({ text, waits_for }) => text === sql && waits_for === 'server')
+  const answers = await Promise.all([activity(), activity(), activity()])
+  for (const { statements, left_out } of answers) {
+    const [{ since, ...rest }] = statements as [(typeof statements)[number]]
+    assert.deepEqual(
+      [rest, statements.length, left_out],
+      [{ id, key: 'reader', kind: 'query', waits_for: 'server', text: sql, text_is_cut: false }, 1, 0],
+    )
+    assert.ok(Math.abs(Date.now() - Date.parse(since)) < 120_000, since)
+  }
+  const asked = await fetch(`${user.base}/api/v4/activity?api_key=${token}`)
+  assert.equal(asked.status, 403)
+  for (const { username } of [user, other]) await operator.users.stopActivity(username)
+  await Promise.all([answer, theirs])
+  assert.deepEqual((await activity()).statements, [])
 })
 
 test('a stop that comes late stops nothing, not even the next statement on the connection', async (t) => {

@@ -94,6 +94,7 @@ async function askForTables(ask: Ask, name: string, masterToken: string): Promis
   await ask('readTable', 404, { parameters: { name, table: 'none' } })
   await ask('deleteTable', 404, { parameters: { name, table: 'none' } })
   await ask('listDatasets', 200, { parameters: { name } })
+  await ask('readOwnActivity', 200, { parameters: { name } })
   await ask('readUsage', 200, { parameters: { name } })
   await ask('whoAmI', 200, { query: { api_key: masterToken }, headers: {} })
   await ask('whoAmIByV3', 401, { headers: {} })

@@ -51,7 +51,7 @@ export function OpenInvitations({ keys, reload }: OpenInvitationsProps) {
               {key.description && <div class="small muted">{key.description}</div>}
             </td>
             <td>{summaryOf(key)}</td>
-            <td class="time">{formatTime(key.invited_until!)}</td>
+            <td class="key-time">{formatTime(key.invited_until!)}</td>
             <td>
               <button
                 type="button"

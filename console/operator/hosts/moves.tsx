@@ -7,8 +7,8 @@ import { Skeleton } from '../../parts/loading.tsx'
 import { Empty, ErrorNotice } from '../../parts/notice.tsx'
 import { Table } from '../../parts/table.tsx'
 import { toast } from '../../parts/toast.tsx'
+import { usePolled } from '../../parts/use-polled.ts'
 import { useWork } from '../../parts/work.ts'
-import { usePolled } from '../use-polled.ts'
 
 /** The newest moves, followed while the tab is visible. */
 export function Moves() {

@@ -119,5 +119,6 @@ const members: Partial<Record<OperationId, readonly string[]>> = {
   readTableDetails: ['name', 'geometry_types'],
   listDatasets: ['result', 'total'],
   whoAmI: ['username', 'user_data'],
+  readOwnActivity: ['statements', 'left_out'],
   readUsage: ['username', 'periods'],
 }

@@ -280,6 +280,39 @@ test('the key pages are accessible, and a key is created without a mouse', async
   await assertAccessibleEverywhere(page)
 })
 
+test('the page of a key shows what it runs now, and the list when it was last used', async (t) => {
+  const { page, user, signInAt } = await openConsole(t, { setup: { config: { queryTimeoutMs: 300_000 } } })
+  const client = createClient({
+    baseUrl: new URL(user.base).origin,
+    username: user.username,
+    token: user.masterToken,
+  })
+  t.after(() => client.close())
+  const { token } = await client.keys.create({ name: 'reader', grants: [{ type: 'apis', apis: ['sql'] }] })
+  await signInAt('/keys/reader')
+  const panel = page.getByRole('region', { name: 'Activity', exact: true })
+  await panel.getByText('Nothing runs with this key now. Last used never.').waitFor()
+  const left = new AbortController()
+  t.after(() => left.abort())
+  const sql = `select pg_sleep(600), '<b>' as mark`
+  const headers = { authorization: `Basic ${btoa(`${user.username}:${token}`)}` }
+  const answer = fetch(`${user.base}/api/v2/sql?q=${encodeURIComponent(sql)}`, {
+    headers,
+    signal: left.signal,
+  })
+  const ended = answer.catch(() => undefined)
+  await panel.getByRole('cell', { name: sql, exact: true }).waitFor()
+  await assertAccessibleEverywhere(page)
+  await page.getByRole('link', { name: 'Keys' }).last().click()
+  await page.getByRole('link', { name: 'Master', exact: true }).click()
+  await panel.getByText('Nothing runs with this key now.').waitFor()
+  left.abort()
+  await ended
+  await page.goBack()
+  await page.getByRole('link', { name: 'reader', exact: true }).click()
+  await panel.getByText('Nothing runs with this key now. Last used just now').waitFor()
+})
+
 const keys = (user: TestUser) =>
   createClient({
     baseUrl: new URL(user.base).origin,

@@ -1,5 +1,4 @@
 import { useEffect, useState } from 'preact/hooks'
-import { isAbort } from '../api/api-error.ts'
 
 export type Polled<T> = Readonly<{ value: T | undefined; error: unknown }>
 
@@ -35,3 +34,5 @@ export function usePolled<T>(read: (signal: AbortSignal) => Promise<T>, pauseMs:
 }
 
 const isVisible = () => document.visibilityState === 'visible'
+
+const isAbort = (error: unknown) => error instanceof DOMException && error.name === 'AbortError'

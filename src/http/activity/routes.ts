@@ -1,0 +1,33 @@
+import type { FastifyInstance } from 'fastify'
+import { ownActivityDocument } from '../../activity/activity-document.ts'
+import { type ListedActivity, listActivity } from '../../activity/list-activity.ts'
+import type { Account } from '../../auth/account.ts'
+import { defaultActivityRecords } from '../../contract/limits.ts'
+import { jobsCaller } from '../middleware/authenticate.ts'
+import { forbidStoring } from '../middleware/guard-answers.ts'
+import type { Services } from '../services.ts'
+import { ownActivitySchema } from './schemas.ts'
+
+/** What runs for the account now. For holders of the master key. */
+export async function activityRoutes(app: FastifyInstance, services: Services): Promise<void> {
+  forbidStoring(app)
+  const look = lookOnce(services)
+  const route = { config: { rateGroup: 'tables' }, schema: ownActivitySchema } as const
+  app.get('/api/v4/activity', route, async (request) => {
+    const { account } = await jobsCaller(services, request)
+    return ownActivityDocument(await look(account))
+  })
+}
+
+/** All processes are asked for an answer: requests of one account at the same time share it. */
+function lookOnce({ databases }: Services): (account: Account) => Promise<ListedActivity> {
+  const underWay = new Map<number, Promise<ListedActivity>>()
+  return ({ userId, username }) => {
+    const known = underWay.get(userId)
+    if (known) return known
+    const filter = { username, isFull: false, limit: defaultActivityRecords }
+    const begun = listActivity(databases, filter).finally(() => underWay.delete(userId))
+    underWay.set(userId, begun)
+    return begun
+  }
+}
