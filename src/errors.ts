@@ -1,4 +1,5 @@
 import type { ErrorCode } from './contract/error-codes.ts'
+import type { HeldLimit } from './contract/usage-names.ts'
 
 /** What happened, in one word. The entry points map it to a status code or an exit code. */
 export type ErrorKind =
@@ -26,6 +27,8 @@ export type ErrorExtras = Readonly<{
   position?: number | undefined
   sqlstate?: string | undefined
   retryAfterSeconds?: number | undefined
+  /** The limit that the account has reached. */
+  accountLimit?: HeldLimit | undefined
   /** Further members of the error document. */
   body?: Readonly<Record<string, unknown>> | undefined
   cause?: unknown
@@ -220,14 +223,12 @@ export const errors = {
       `PostgreSQL ${major} is too old: Cartage needs version ${oldest} or later`,
     ),
   /** `most`: of the account, if it has them all. */
-  connectionsExhausted: (waitedMs: number, most?: number) =>
+  connectionsExhausted: (waitedMs: number, most?: number, limit?: HeldLimit) =>
     raise(
       'connections-exhausted',
       'unavailable',
       `No database connection became free within ${waitedMs} ms${most === undefined ? '' : `: the account uses all ${most} that it may have`}`,
-      {
-        retryAfterSeconds: 1,
-      },
+      { retryAfterSeconds: 1, accountLimit: most === undefined ? undefined : limit },
     ),
   shuttingDown: () =>
     raise('shutting-down', 'unavailable', 'The service is shutting down', { retryAfterSeconds: 1 }),
@@ -545,7 +546,12 @@ export const errors = {
       'tiles-busy',
       'limited',
       `You are over the limits: too many tiles are being made at once${most === undefined ? '' : ` (${most} for the account)`}`,
-      { context: 'limit', detail: 'busy', retryAfterSeconds },
+      {
+        context: 'limit',
+        detail: 'busy',
+        retryAfterSeconds,
+        accountLimit: most === undefined ? undefined : 'tiles_at_once',
+      },
     ),
   tileTooLarge: (maxBytes: number) =>
     raise('tile-too-large', 'limited', `The tile is larger than ${maxBytes} bytes`, {

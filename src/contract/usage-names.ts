@@ -1,3 +1,5 @@
+import type { AccountLimit, EndpointGroup } from './admin-names.ts'
+
 /** What the use of an account is counted by. */
 export const usageKinds = [
   'query',
@@ -12,6 +14,11 @@ export const usageKinds = [
   'table',
 ] as const
 export type UsageKind = (typeof usageKinds)[number]
+
+/** Limits of an account whose refusals are counted. Callers without a key have rates of their own. */
+export type RefusingLimit = HeldLimit | `rates.${EndpointGroup}${'' | ' without a key'}`
+/** Those on what is used at once. */
+export type HeldLimit = Extract<AccountLimit, 'connections' | 'tiles_at_once'>
 
 export const usagePeriods = ['hour', 'day', 'month'] as const
 export type UsagePeriod = (typeof usagePeriods)[number]

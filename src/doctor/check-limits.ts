@@ -1,14 +1,43 @@
 import { limitOf } from '../config/account-limits.ts'
 import type { Config } from '../config/config.ts'
+import type { HeldLimit } from '../contract/usage-names.ts'
 import type { Installation } from '../hosts/installation.ts'
 import { answerWithin } from '../postgres/answer-within.ts'
 import { adminTarget } from '../postgres/session-target.ts'
 import { type Check, patienceMs } from './check.ts'
-import { fullQueues, quotaDatabases, type TenantPlace } from './doctor-store.ts'
+import {
+  fullQueues,
+  quotaDatabases,
+  type RefusedUser,
+  refusedUsers,
+  type TenantPlace,
+} from './doctor-store.ts'
 
 /** Tells who is at a limit. */
 export async function checkLimits(installation: Installation, config: Config): Promise<readonly Check[]> {
-  return Promise.all([checkQuotas(installation), checkQueues(installation, config)])
+  const checks = [checkQuotas(installation), checkQueues(installation, config), checkRefusals(installation)]
+  return (await Promise.all(checks)).flat()
+}
+
+/** Of what was refused in the last minute a process may not have told yet. */
+async function checkRefusals({ databases }: Installation): Promise<readonly Check[]> {
+  const refused = await refusedUsers(databases.control)
+  const of = (limit: HeldLimit) => refused.filter((user) => user.limit === limit)
+  const rates = refused.filter(({ limit }) => limit.startsWith('rates.'))
+  return [
+    refusalCheck('connections', of('connections'), 'Raise connections with cartage user set'),
+    refusalCheck('tiles at once', of('tiles_at_once'), 'Raise tiles_at_once with cartage user set'),
+    refusalCheck('rates', rates, 'Raise a rate with cartage user set NAME --rate'),
+  ]
+}
+
+function refusalCheck(what: string, refused: readonly RefusedUser[], remedy: string): Check {
+  const name = `limits: ${what}`
+  if (refused.length === 0)
+    return { name, status: 'ok', advice: 'No request was refused for it in the last 24 hours' }
+  const told = refused.map(({ username, limit, requests }) => `${username} (${requests}${groupOf(limit)})`)
+  const advice = `Requests refused for it in the last 24 hours: ${some(told)}. ${remedy}`
+  return { name, status: 'warn', advice }
 }
 
 async function checkQueues({ databases }: Installation, config: Config): Promise<Check> {
@@ -56,6 +85,9 @@ async function nearQuota(
   )
   return rows
 }
+
+/** `rates.sql without a key` is told as ` of sql without a key`. */
+const groupOf = (limit: string) => (limit.startsWith('rates.') ? ` of ${limit.slice('rates.'.length)}` : '')
 
 const some = (names: readonly string[]) =>
   names.slice(0, 10).join(', ') + (names.length > 10 ? ' and others' : '')

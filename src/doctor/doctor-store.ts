@@ -39,6 +39,19 @@ export async function quotaDatabases(control: Queryable): Promise<readonly Tenan
   return rows
 }
 
+export type RefusedUser = Readonly<{ username: string; limit: string; requests: number }>
+
+/** Users whose requests were refused in the last 24 hours because they were at a limit, most requests first. */
+export async function refusedUsers(control: Queryable): Promise<readonly RefusedUser[]> {
+  const { rows } = await control.query<RefusedUser>(
+    `select u.username, r.limit_name as "limit", sum(r.requests)::float8 as requests
+     from cartage.refusals r join cartage.users u on u.id = r.user_id
+     where r.hour > clock_timestamp() - interval '24 hours'
+     group by 1, 2 order by 3 desc, 1, 2`,
+  )
+  return rows
+}
+
 /** Users with as many jobs queued as they may have. */
 export async function fullQueues(
   control: Queryable,

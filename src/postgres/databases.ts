@@ -94,16 +94,7 @@ function openTenantPools(
     keeper: new LoginRepair({ admin, hosts, secrets, tempFileMaxBytes: config.tempFileMaxBytes }),
   }
   const reads = Buffer.allocUnsafeSlow(readBytes)
-  const query = new RolePools({
-    ...common,
-    name: 'sql',
-    openSocket: () => new RecyclingSocket(reads),
-    maxPerRole: config.connectionsPerRole,
-    maxPerAccount: config.connectionsPerAccount,
-    maxAnonymousPerAccount: config.anonymousConnections,
-    own: (limits) => ({ most: limits.connections, statementTimeoutMs: statementTimeout(config, limits) }),
-    settings: statementSettings(config),
-  })
+  const query = new RolePools({ ...common, ...queryOptions(config, reads) })
   const copy = new RolePools({
     ...common,
     name: 'copy',
@@ -138,6 +129,22 @@ function openTenantPools(
   return { query, copy, job, session, tile: new RolePools({ ...common, ...tileOptions(config, reads) }) }
 }
 
+function queryOptions(config: Config, reads: Buffer) {
+  return {
+    name: 'sql',
+    openSocket: () => new RecyclingSocket(reads),
+    maxPerRole: config.connectionsPerRole,
+    maxPerAccount: config.connectionsPerAccount,
+    maxAnonymousPerAccount: config.anonymousConnections,
+    accountLimit: 'connections' as const,
+    own: (limits: SetLimits) => ({
+      most: limits.connections,
+      statementTimeoutMs: statementTimeout(config, limits),
+    }),
+    settings: statementSettings(config),
+  }
+}
+
 /** For as many queries as there may be at once, and a few look-ups beside them. */
 function tileOptions(config: Config, reads: Buffer) {
   const perAccount = config.tilesPerAccount + tileLookUps
@@ -148,6 +155,7 @@ function tileOptions(config: Config, reads: Buffer) {
     maxPerRole: perAccount,
     maxPerAccount: perAccount,
     maxAnonymousPerAccount: perAccount,
+    accountLimit: 'tiles_at_once' as const,
     own: ({ tiles_at_once: own }: SetLimits) => ({ most: own && own + tileLookUps }),
     answerMs: config.tileTimeoutMs + unreadMs,
     settings: {

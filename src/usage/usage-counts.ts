@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import type { UsageKind } from '../contract/usage-names.ts'
+import type { RefusingLimit, UsageKind } from '../contract/usage-names.ts'
 import type { Databases } from '../postgres/databases.ts'
 import { remembered } from '../remembered.ts'
-import { type UsageBatch, type UsageRow, writeUsage } from './usage-store.ts'
+import { type RefusalRow, type UsageBatch, type UsageRow, writeUsage } from './usage-store.ts'
 
 /** What was used, since the last count. */
 export type Use = Partial<Omit<UsageRow, 'userId' | 'kind'>>
@@ -16,6 +16,7 @@ export class UsageCounts {
   readonly #databases: Databases
   readonly #process = randomUUID()
   #counts = new Map<string, Counted>()
+  #refusals = new Map<string, CountedRefusals>()
   /** Sent, but not confirmed. */
   #unsure: UsageBatch | null = null
   #lastBatch = 0
@@ -41,6 +42,15 @@ export class UsageCounts {
     counted.bytesIn += use.bytesIn ?? 0
   }
 
+  /** A request that was refused because its account was at this limit; undefined: it was not. */
+  addRefusal(userId: number, limit: RefusingLimit | undefined): void {
+    if (limit === undefined) return
+    const key = `${userId} ${limit}`
+    const counted = this.#refusals.get(key) ?? { userId, limit, requests: 0 }
+    counted.requests += 1
+    this.#refusals.set(key, counted)
+  }
+
   /** Stores what was counted so far. Rejects if the database does not confirm it; it is kept for the next time. */
   flush(): Promise<void> {
     const flushing = this.#flushing.catch(() => undefined).then(() => this.#write())
@@ -50,11 +60,13 @@ export class UsageCounts {
 
   async #write(): Promise<void> {
     await this.#send()
-    if (this.#counts.size === 0) return
+    if (this.#counts.size + this.#refusals.size === 0) return
     const rows = [...this.#counts.values()]
+    const refusals = [...this.#refusals.values()]
     this.#counts = new Map()
+    this.#refusals = new Map()
     this.#lastBatch += 1
-    this.#unsure = { process: this.#process, number: this.#lastBatch, rows }
+    this.#unsure = { process: this.#process, number: this.#lastBatch, rows, refusals }
     await this.#send()
   }
 
@@ -68,6 +80,7 @@ export class UsageCounts {
 /** Of one process. */
 export const usageCounts = remembered((databases: Databases) => new UsageCounts(databases))
 
+type CountedRefusals = { -readonly [Name in keyof RefusalRow]: RefusalRow[Name] }
 type Counted = { -readonly [Name in keyof UsageRow]: UsageRow[Name] }
 
 const nothing = { requests: 0, jobs: 0, postgresMs: 0, rowsOut: 0, rowsIn: 0, bytesOut: 0, bytesIn: 0 }

@@ -1,4 +1,4 @@
-import type { UsageKind, UsagePeriod } from '../contract/usage-names.ts'
+import type { RefusingLimit, UsageKind, UsagePeriod } from '../contract/usage-names.ts'
 import type { Queryable } from '../postgres/transaction.ts'
 
 export type UsageRow = Readonly<{
@@ -13,17 +13,37 @@ export type UsageRow = Readonly<{
   bytesIn: number
 }>
 
-export type UsageBatch = Readonly<{ process: string; number: number; rows: readonly UsageRow[] }>
+/** Requests that were refused because their account was at this limit. */
+export type RefusalRow = Readonly<{ userId: number; limit: RefusingLimit; requests: number }>
+
+export type UsageBatch = Readonly<{
+  process: string
+  number: number
+  rows: readonly UsageRow[]
+  refusals?: readonly RefusalRow[]
+}>
 
 /** Adds a batch to the current hour, by the clock of the database. A batch that was added before changes nothing. */
-export async function writeUsage(control: Queryable, { process, number, rows }: UsageBatch): Promise<void> {
+export async function writeUsage(
+  control: Queryable,
+  { process, number, rows, refusals = [] }: UsageBatch,
+): Promise<void> {
   const column = (name: keyof UsageRow) => rows.map((row) => row[name])
+  const refused = (name: keyof RefusalRow) => refusals.map((row) => row[name])
   await control.query(
     `with turn as (
        insert into cartage.usage_writers as known (process, last_batch) values ($1, $2)
        on conflict (process) do update set last_batch = excluded.last_batch, written_at = clock_timestamp()
        where known.last_batch < excluded.last_batch
        returning process
+     ),
+     refused as (
+       insert into cartage.refusals as known (user_id, hour, limit_name, requests)
+       select user_id, date_trunc('hour', clock_timestamp(), 'UTC'), limit_name, requests
+       from unnest($12::integer[], $13::text[], $14::bigint[]) as counted (user_id, limit_name, requests)
+       where exists (select from turn)
+       order by user_id, limit_name
+       on conflict (user_id, hour, limit_name) do update set requests = known.requests + excluded.requests
      )
      insert into cartage.usage as known
        (user_id, hour, kind, requests, jobs, postgres_ms, rows_out, rows_in, bytes_out, bytes_in)
@@ -54,6 +74,9 @@ export async function writeUsage(control: Queryable, { process, number, rows }: 
       column('rowsIn'),
       column('bytesOut'),
       column('bytesIn'),
+      refused('userId'),
+      refused('limit'),
+      refused('requests'),
     ],
   )
 }
@@ -149,6 +172,15 @@ export async function cleanUsage(control: Queryable, retentionDays: number): Pro
     `delete from cartage.usage where ctid = any (array(
        select ctid from cartage.usage
        where hour < clock_timestamp() - make_interval(days => $1) limit ${stepRows}
+     ))`,
+    [retentionDays],
+  )
+  await control.query(
+    `delete from cartage.refusals where ctid = any (array(
+       select ctid from cartage.refusals known
+       where hour < clock_timestamp() - make_interval(days => $1)
+         or not exists (select from cartage.users u where u.id = known.user_id)
+       limit ${stepRows}
      ))`,
     [retentionDays],
   )

@@ -3,7 +3,9 @@ import { type TestContext, test } from 'node:test'
 import { createAdminClient } from '../../src/client/client.ts'
 import { createLog } from '../../src/log/log.ts'
 import { startService } from '../../src/service/service.ts'
+import { usageCounts } from '../../src/usage/usage-counts.ts'
 import { cartage, installation } from '../support/http/call.ts'
+import { openSession } from '../support/http/session-socket.ts'
 import { type JobApi, jobApi, runJob } from '../support/jobs/job-api.ts'
 import {
   basic,
@@ -211,6 +213,32 @@ test('the tiles of an account that are made at once are its own limit', async (t
     both.map(({ status }) => status),
     [200, 200],
   )
+})
+
+test('doctor names users whose requests were refused for their connections, tiles at once or rates', async (t) => {
+  const config = { connectionWaitMs: 3_000, tileWaitMs: 200, connectionsPerAccount: 1, connectionsPerRole: 1 }
+  const { user, operator, service } = await house(t, { config })
+  await user.sql(`create table t (n int, g geometry(Point, 3857)); insert into t values (1, st_point(0, 0, 3857));
+    create view slow as select pg_sleep(1)::text, g from t`)
+  await operator.users.change(user.username, { limits: { tiles_at_once: 1 } })
+  await Promise.all([sql(user, 'select pg_sleep(6)'), sql(user, 'select pg_sleep(6)')])
+  await Promise.all([1, 2].map((limit) => askTiles(user, '/slow/0/0/0', { query: { limit: String(limit) } })))
+  await operator.users.change(user.username, { limits: { rates: { sql: '1/600' } } })
+  const session = await openSession(t, user)
+  for (const status of [200, 429, 429]) assert.equal((await sql(user, 'select 1')).status, status)
+  assert.equal((await session.run('select 1')).last.status, 429)
+  for (const status of [200, 429])
+    assert.equal((await fetch(`${user.base}/api/v2/sql?q=select+1`)).status, status)
+  await usageCounts(service.services.databases).flush()
+  const checks = await operator.doctor()
+  const told = (name: string) => {
+    const { status, advice } = checks.find((check) => check.name === `limits: ${name}`)!
+    return status === 'warn' ? advice : status
+  }
+  assert.match(told('connections'), new RegExp(`${user.username} \\(1\\)`))
+  assert.match(told('tiles at once'), new RegExp(`${user.username} \\(1\\)`))
+  assert.match(told('rates'), new RegExp(`${user.username} \\(3 of sql\\)`))
+  assert.match(told('rates'), new RegExp(`${user.username} \\(1 of sql without a key\\)`))
 })
 
 test('doctor names users that have stored 90 % of their quota', async (t) => {

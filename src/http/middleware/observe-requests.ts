@@ -1,4 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Account } from '../../auth/account.ts'
+import type { Identification } from '../../auth/identify.ts'
 import type { EndpointGroup } from '../../contract/admin-names.ts'
 import type { UsageKind } from '../../contract/usage-names.ts'
 import type { Log } from '../../log/log.ts'
@@ -89,15 +91,17 @@ function countRequest(metrics: Metrics, request: FastifyRequest, reply: FastifyR
 }
 
 /** For the account that the request was for, whatever its answer; not with a wrong credential. */
-function countUse(usage: UsageCounts, { identification, routeOptions }: FastifyRequest): void {
+function countUse(usage: UsageCounts, { identification, routeOptions, failure }: FastifyRequest): void {
   const rateGroup = routeOptions.config?.rateGroup
-  if (!rateGroup) return
-  const kind = kindOfGroup[rateGroup]
-  if (identification?.outcome === 'known') {
-    usage.add(identification.principal.account.userId, kind, { requests: 1 })
-  } else if (identification?.outcome === 'anonymous') {
-    usage.add(identification.account.userId, kind, { requests: 1 })
-  }
+  const account = identification && accountOf(identification)
+  if (!rateGroup || !account) return
+  usage.add(account.userId, kindOfGroup[rateGroup], { requests: 1 })
+  usage.addRefusal(account.userId, failure?.extras.accountLimit)
+}
+
+function accountOf(identification: Identification): Account | undefined {
+  if (identification.outcome === 'known') return identification.principal.account
+  return identification.outcome === 'anonymous' ? identification.account : undefined
 }
 
 const kindOfGroup = {

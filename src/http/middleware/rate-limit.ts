@@ -7,6 +7,7 @@ import { rateOf } from '../../config/account-limits.ts'
 import type { Rate } from '../../config/config-variables.ts'
 import type { EndpointGroup } from '../../contract/admin-names.ts'
 import { type AppError, errors } from '../../errors.ts'
+import { usageCounts } from '../../usage/usage-counts.ts'
 import type { Services } from '../services.ts'
 import { identifyCaller, recallCaller, tokenHolder } from './authenticate.ts'
 
@@ -54,11 +55,18 @@ export async function limitStatement(
   if (!rate) return
   const bucket = key.type === 'default' ? (`${group} without a key` as const) : group
   const verdict = await checkRate(services, refusalsOf(services), account, bucket, rate)
-  if (!verdict.isAllowed) throw refusal(services, group, verdict)
+  if (!verdict.isAllowed) throw refusal(services, account, group, bucket, verdict)
 }
 
-function refusal({ metrics }: Services, group: EndpointGroup, { retrySeconds }: RateVerdict): AppError {
+function refusal(
+  { metrics, databases }: Services,
+  { userId }: Account,
+  group: EndpointGroup,
+  bucket: RateBucket,
+  { retrySeconds }: RateVerdict,
+): AppError {
   metrics.rateLimited(group)
+  usageCounts(databases).addRefusal(userId, `rates.${bucket}`)
   return errors.rateLimited(Math.max(1, Math.ceil(retrySeconds)))
 }
 
@@ -83,7 +91,7 @@ async function limitRate(
   const bucket = caller.isStranger ? (`${group} without a key` as const) : group
   const verdict = await checkRate(services, refused, caller.account, bucket, rate)
   setLimitHeaders(reply, rate, verdict)
-  if (!verdict.isAllowed) throw refusal(services, group, verdict)
+  if (!verdict.isAllowed) throw refusal(services, caller.account, group, bucket, verdict)
 }
 
 /** By the monotonic clock. */

@@ -1,4 +1,5 @@
 import type { SetLimits } from '../../contract/admin-names.ts'
+import type { HeldLimit } from '../../contract/usage-names.ts'
 import { errors } from '../../errors.ts'
 import { remembered } from '../../remembered.ts'
 import { Session } from '../session.ts'
@@ -17,6 +18,8 @@ export type RolePoolsOptions = LogInOptions &
     /** Unlimited by default. */
     maxPerAccount?: number
     maxAnonymousPerAccount?: number
+    /** The limit of an account that `maxPerAccount` is, for the error. */
+    accountLimit?: HeldLimit
     /** For accounts with limits of their own. */
     own?: (limits: SetLimits) => OwnLimits
     /** Time after which an idle connection is closed. */
@@ -168,10 +171,10 @@ export class RolePools {
   }
 
   #takeSlot(target: SessionTarget, signal?: AbortLike): GiveBack | Promise<GiveBack> {
-    const { waitMs } = this.#options
+    const { waitMs, accountLimit } = this.#options
     const { slots } = this.#host(target.hostId)
     const holder = this.#holderOf(target)
-    const late = () => errors.connectionsExhausted(waitMs, slots.reachedLimit(holder))
+    const late = () => errors.connectionsExhausted(waitMs, slots.reachedLimit(holder), accountLimit)
     return slots.take(holder, waitMs, late, signal)
   }
 
