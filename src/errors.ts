@@ -216,6 +216,13 @@ export const errors = {
       'The administrative role is not a superuser, which managed PostgreSQL rarely gives: check CARTAGE_DATABASE_URL, or the address of the host',
       { cause },
     ),
+  controlRightsMissing: (act: string, cause: unknown) =>
+    raise(
+      'control-rights-missing',
+      'unavailable',
+      `The login of CARTAGE_DATABASE_URL is not a superuser, and may not ${act}: see Managed PostgreSQL in docs/high-availability.md`,
+      { cause },
+    ),
   postgresTooOld: (major: number, oldest: number) =>
     raise(
       'postgres-too-old',

@@ -58,7 +58,7 @@ async function draft(
   { name, owner }: NewOrganization,
   hostIds: readonly number[],
 ) {
-  const hostId = await hostForNew(tx, hostIds)
+  const hostId = await hostForNew(installation, tx, hostIds)
   const id = await nextFreeId(installation, tx, 'organizations', hostId)
   const organization = await insertDraftOrganization(tx, installation.namespace, id, name, hostId)
   const account = await insertDraftUser(tx, {

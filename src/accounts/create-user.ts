@@ -56,7 +56,7 @@ async function draftUser(
   const { namespace } = installation
   const place = request.organization
     ? await placeInOrganization(tx, request, request.organization)
-    : await placeAlone(tx, request, hostIds)
+    : await placeAlone(installation, tx, request, hostIds)
   const { organizationId, hostId } = place
   const spareId =
     organizationId === null ? undefined : await spareIn(installation, tx, organizationId, hostId)
@@ -87,14 +87,19 @@ async function spareIn(
 
 type UserPlace = Pick<DraftUser, 'organizationId' | 'orgRole' | 'databaseId' | 'schema' | 'hostId'>
 
-async function placeAlone(tx: ClientBase, request: NewUser, hostIds: readonly number[]): Promise<UserPlace> {
+async function placeAlone(
+  installation: Installation,
+  tx: ClientBase,
+  request: NewUser,
+  hostIds: readonly number[],
+): Promise<UserPlace> {
   if (request.isOrgAdmin) throw errors.accountInvalid('Only a member of an organization can be its admin')
   return {
     organizationId: null,
     orgRole: null,
     databaseId: null,
     schema: 'public',
-    hostId: await hostForNew(tx, hostIds),
+    hostId: await hostForNew(installation, tx, hostIds),
   }
 }
 

@@ -2,14 +2,20 @@ import type { ClientBase } from 'pg'
 import { isTokenInUse, lockToken } from '../auth/token-store.ts'
 import { defaultToken } from '../contract/key-names.ts'
 import { errors } from '../errors.ts'
+import { controlOnlyAdvice } from '../hosts/control-only.ts'
 import { emptiestHost } from '../hosts/host-store.ts'
 import type { Installation } from '../hosts/installation.ts'
 import type { Queryable } from '../postgres/transaction.ts'
 import type { Secrets } from '../secrets.ts'
 
 /** Throws if none of these hosts takes new users. */
-export async function hostForNew(tx: ClientBase, hostIds: readonly number[]): Promise<number> {
+export async function hostForNew(
+  { databases: { hosts } }: Installation,
+  tx: ClientBase,
+  hostIds: readonly number[],
+): Promise<number> {
   const id = await emptiestHost(tx, hostIds)
+  if (id === undefined && hosts.forTenants().length === 0) throw errors.hostInvalid(controlOnlyAdvice)
   if (id === undefined)
     throw errors.hostInvalid('No host that answers takes new users (cartage host set NAME --new-users)')
   return id

@@ -45,7 +45,7 @@ export class AuditTables {
   #look(): Promise<void> {
     const { hosts } = this.#databases
     // A host that does not answer does not hold up the others.
-    this.#looking ??= Promise.all(hosts.all().map(({ id }) => this.#lookAt(id)))
+    this.#looking ??= Promise.all(hosts.forTenants().map(({ id }) => this.#lookAt(id)))
       .then(() => undefined)
       .finally(() => {
         this.#looking = undefined

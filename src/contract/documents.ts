@@ -702,6 +702,8 @@ export type HostDocument = Readonly<{
   address: string
   /** False: no user is made there, and none moves there. */
   accepts_users: boolean
+  /** It has only the control database, as the login there is no superuser. */
+  control_only: boolean
 }>
 /** A standby of a host that may answer reads. */
 export type ReplicaDocument = Readonly<{

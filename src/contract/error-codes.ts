@@ -56,6 +56,7 @@ export const errorCodes = [
   'database-unavailable',
   'password-not-shown',
   'not-superuser',
+  'control-rights-missing',
   'postgres-too-old',
   'connections-exhausted',
   'shutting-down',

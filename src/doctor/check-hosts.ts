@@ -1,4 +1,5 @@
 import type { Config } from '../config/config.ts'
+import { controlOnlyAdvice } from '../hosts/control-only.ts'
 import { hostRole, type Replication } from '../hosts/host-role.ts'
 import type { Installation } from '../hosts/installation.ts'
 import { answerWithin } from '../postgres/answer-within.ts'
@@ -9,7 +10,7 @@ import { adminTarget } from '../postgres/session-target.ts'
 import { isDiskFull } from '../postgres/sqlstate.ts'
 import { isStandby, standbyRefused } from '../postgres/wire/standby.ts'
 import { type Check, patienceMs } from './check.ts'
-import { checkSafety } from './check-safety.ts'
+import { checkPressure, checkSafety } from './check-safety.ts'
 
 /** For every host: does it answer, is it primary, new enough and durable, and does it allow our connections. */
 export async function checkHosts(
@@ -59,15 +60,39 @@ async function examineHost(
   const role = await hostRole(installation.databases, hostId)
   if (role.role === 'standby') throw standbyRefused()
   const state = await readState(installation, hostId)
-  return [
-    { name: 'role', status: 'ok', advice: 'primary' },
-    checkReplication(role.replication),
+  const isControlOnly = installation.databases.hosts.isControlOnly(hostId)
+  const wanted = connectionBudget(config, hostId, isControlOnly) * processes
+  const others: readonly Check[] = [
     checkVersion(state),
-    checkPostgis(state),
     checkDurability(state),
-    checkConnections(state, connectionBudget(config, hostId) * processes, processes),
+    checkConnections(state, wanted, processes),
     checkClock(state),
-    ...(await checkSafety(installation, hostId)),
+  ]
+  const primary: Check = { name: 'role', status: 'ok', advice: 'primary' }
+  if (isControlOnly)
+    return [primary, ...(await checkControlOnly(installation, hostId, role.replication)), ...others]
+  const safety = await checkSafety(installation, hostId)
+  return [primary, checkReplication(role.replication), checkPostgis(state), ...others, ...safety]
+}
+
+/** A server without tenants, where we are no superuser and may not see everything. */
+async function checkControlOnly(
+  installation: Installation,
+  hostId: number,
+  replication: Replication,
+): Promise<readonly Check[]> {
+  const { admin, hosts } = installation.databases
+  const { rows } = await admin.use(adminTarget(hosts, hostId), (session) =>
+    session.query<{ isMonitor: boolean; login: string }>(
+      `select pg_catalog.pg_has_role('pg_monitor', 'usage') as "isMonitor", current_user::text as login`,
+    ),
+  )
+  const { isMonitor, login } = rows[0]!
+  const advice = `The role ${login} does not see the standbys of this server, so moves to another host cannot wait for them: grant pg_monitor to it`
+  return [
+    isMonitor ? checkReplication(replication) : { name: 'replication', status: 'warn', advice },
+    { name: 'users', status: hosts.forTenants().length > 0 ? 'ok' : 'warn', advice: controlOnlyAdvice },
+    ...(await checkPressure(installation, hostId)),
   ]
 }
 

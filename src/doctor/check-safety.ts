@@ -10,17 +10,20 @@ export async function checkSafety(installation: Installation, hostId: number): P
   const openings = await readOpenings(installation, hostId)
   if (openings.open.length > 0) await sleep(momentMs)
   const { open: stillOpen } = await readOpenings(installation, hostId)
-  const pressure = await hostPressure(installation.databases, hostId)
   return [
     checkLogins(openings),
     checkPasswords(openings),
     // A database that is being created is open for a moment.
     checkConnect(openings.open.filter((name) => stillOpen.includes(name))),
     checkPrepared(openings),
-    checkNotifyQueue(pressure),
-    checkXids(pressure),
-    checkSnapshots(pressure),
+    ...(await checkPressure(installation, hostId)),
   ]
+}
+
+/** Which shared resources of a server are used up. */
+export async function checkPressure({ databases }: Installation, hostId: number): Promise<readonly Check[]> {
+  const pressure = await hostPressure(databases, hostId)
+  return [checkNotifyQueue(pressure), checkXids(pressure), checkSnapshots(pressure)]
 }
 
 type Openings = Readonly<{

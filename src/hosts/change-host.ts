@@ -1,6 +1,7 @@
 import { operator, recordAudit } from '../audit/audit-store.ts'
 import { errors } from '../errors.ts'
 import { inTransaction } from '../postgres/transaction.ts'
+import { controlOnlyAdvice } from './control-only.ts'
 import { setAcceptsUsers } from './host-store.ts'
 import type { Installation } from './installation.ts'
 import { type ListedHost, listHosts } from './list-hosts.ts'
@@ -11,6 +12,7 @@ export async function changeHost(
   name: string,
   acceptsUsers: boolean,
 ): Promise<ListedHost> {
+  if (acceptsUsers) refuseControlOnly(installation, name)
   await inTransaction(installation.databases.control, async (tx) => {
     if (!(await setAcceptsUsers(tx, name, acceptsUsers)))
       throw errors.hostInvalid(`There is no host '${name}'`)
@@ -22,4 +24,9 @@ export async function changeHost(
     })
   })
   return (await listHosts(installation)).find((host) => host.name === name)!
+}
+
+function refuseControlOnly({ databases: { hosts } }: Installation, name: string): void {
+  if (hosts.all().some((host) => host.name === name && hosts.isControlOnly(host.id)))
+    throw errors.hostInvalid(controlOnlyAdvice)
 }

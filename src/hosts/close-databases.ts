@@ -30,7 +30,8 @@ export async function closeDatabases(
 async function openDatabases(session: Session, namespace: string): Promise<readonly string[]> {
   const { rows } = await session.query<{ name: string }>(
     `select datname::text as name from pg_catalog.pg_database
-     where (datname = any ($1) or datname ~ $2) and exists (
+     -- A superuser may act for every owner.
+     where (datname = any ($1) or datname ~ $2) and pg_catalog.pg_has_role(datdba, 'usage') and exists (
        select from pg_catalog.aclexplode(coalesce(datacl, pg_catalog.acldefault('d', datdba))) where grantee = 0)
      order by datname`,
     [[namespace, templateName(namespace)], tenantDatabasePattern(namespace)],

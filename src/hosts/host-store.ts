@@ -73,6 +73,16 @@ export async function setAcceptsUsers(tx: ClientBase, name: string, accepts: boo
   return rowCount === 1
 }
 
+/** Takes no new users from now on, and returns how many databases of users it has. */
+export async function closeHost(tx: ClientBase, hostId: number): Promise<number> {
+  await tx.query('update cartage.hosts set accepts_users = false where id = $1 and accepts_users', [hostId])
+  const { rows } = await tx.query<{ count: number }>(
+    'select count(*)::integer as count from cartage.databases where host_id = $1',
+    [hostId],
+  )
+  return rows[0]!.count
+}
+
 export async function nextHostId(control: Queryable): Promise<number> {
   const { rows } = await control.query<{ id: number }>(
     `select nextval('cartage.hosts_id_seq')::integer as id`,

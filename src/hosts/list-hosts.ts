@@ -7,6 +7,7 @@ export type ListedHost = Readonly<{
   databases: number
   address: string
   accepts_users: boolean
+  control_only: boolean
 }>
 
 /** What an operator sees of every host. Queries only the control database. */
@@ -16,5 +17,6 @@ export async function listHosts({ databases }: Installation): Promise<readonly L
     ...host,
     address: addressOf(databases.hosts.get(id)),
     accepts_users: acceptsUsers,
+    control_only: databases.hosts.isControlOnly(id),
   }))
 }

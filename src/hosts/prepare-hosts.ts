@@ -1,7 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { errors } from '../errors.ts'
 import { prepareHostDatabase } from '../postgres/control/control-database.ts'
 import { firstHostId } from '../postgres/hosts.ts'
+import { inTransaction } from '../postgres/transaction.ts'
 import { closeDatabases } from './close-databases.ts'
+import { controlOnlyAdvice } from './control-only.ts'
+import { closeHost } from './host-store.ts'
 import type { Installation } from './installation.ts'
 import { isOutOfReach } from './out-of-reach.ts'
 import { moveRolePasswords } from './secret/role-passwords.ts'
@@ -56,10 +60,28 @@ async function prepareEach(installation: Installation, ids: readonly number[]): 
 
 /** Migrates the service's own database, the template and the tenants of a host. False: some tenants must wait. */
 export async function prepareHost(installation: Installation, id: number): Promise<boolean> {
+  if (installation.databases.hosts.isControlOnly(id)) {
+    await closeToTenants(installation, id)
+    return closeDatabases(installation, id)
+  }
   if (id !== firstHostId) await prepareHostDatabase(installation.databases, id, installation.hostMigrations)
   await prepareTemplate(installation, id)
   const isClosed = await closeDatabases(installation, id)
   return (await migrateTenants(installation, id)) && isClosed
+}
+
+/** The login there is no superuser, so tenants would keep rights that Cartage takes away. */
+async function closeToTenants({ databases, log }: Installation, id: number): Promise<void> {
+  const { control, hosts } = databases
+  const { name: host } = hosts.get(id)
+  await inTransaction(control, async (tx) => {
+    const count = await closeHost(tx, id)
+    if (count > 0)
+      throw errors.hostInvalid(
+        `The login of CARTAGE_DATABASE_URL is not a superuser, but its server has databases of users (${count}): start with a superuser, and move them to another host first (cartage host drain ${host})`,
+      )
+  })
+  log[hosts.forTenants().length > 0 ? 'info' : 'warn']({ host }, controlOnlyAdvice)
 }
 
 const retryMs = 30_000

@@ -71,9 +71,9 @@ function openAdmin(config: Config, hosts: Hosts, log: Log): RolePools {
     settings: {
       statement_timeout: 60_000,
       lock_timeout: 5_000,
-      temp_file_limit: -1,
       ...serverKeepAlive(unreadMs),
     },
+    superuserSettings: { temp_file_limit: -1 },
   })
 }
 
@@ -235,7 +235,8 @@ export function connectionStats(databases: Databases) {
 }
 
 /** The maximum number of connections from one process to one host. */
-export function connectionBudget(config: Config, hostId: number): number {
+export function connectionBudget(config: Config, hostId: number, isControlOnly = false): number {
+  if (isControlOnly) return adminConnectionsPerHost + controlConnections
   return (
     tenantConnections(config) +
     adminConnectionsPerHost +

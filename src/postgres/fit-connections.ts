@@ -10,6 +10,8 @@ import { ScramClient } from './wire/scram-client.ts'
  */
 export async function fitConnections(config: Config, adminUrl: string, log: Log): Promise<Config> {
   const room = await roomOn(adminUrl)
+  // Without tenants there.
+  if (room === undefined) return config
   const wanted = connectionBudget(config, firstHostId)
   if (wanted <= room) return config
   const fitted = shrink(config, room)
@@ -50,7 +52,8 @@ function shrink(config: Config, room: number): Config {
   })
 }
 
-async function roomOn(adminUrl: string): Promise<number> {
+/** Undefined: the login is no superuser, so only the control database is there. */
+async function roomOn(adminUrl: string): Promise<number | undefined> {
   const host = hostFromUrl(firstHostId, 'local', adminUrl)
   const client = new ScramClient({
     ...(await host.primary.find()),
@@ -62,6 +65,8 @@ async function roomOn(adminUrl: string): Promise<number> {
   client.on('error', () => undefined)
   try {
     await client.connect()
+    const { rows } = await client.query<{ is_superuser: string }>('show is_superuser')
+    if (rows[0]!.is_superuser === 'off') return undefined
     const { rows: settings } = await client.query<{ name: string; setting: string }>(
       `select name, setting from pg_catalog.pg_settings
        where name in ('max_connections', 'superuser_reserved_connections', 'reserved_connections')`,

@@ -63,11 +63,12 @@ function partsOf(url: string) {
 export const addressOf = ({ addresses }: Host) =>
   addresses.map(({ host = '', port }) => `${host.includes(':') ? `[${host}]` : host}:${port}`).join(',')
 
-/** The clusters known to this process. Host 1 has the control database. */
+/** The clusters known to this process. Host 1 has the control database, and nothing else if its login is no superuser. */
 export class Hosts {
   readonly #hosts = new Map<number, Host>()
   readonly #replicas = new Map<number, Host>()
   #fences: ReadonlyMap<string, bigint> = new Map()
+  #isFirstControlOnly = false
   readonly #listeners: ((id: number) => void)[] = []
 
   /** Registering an unchanged host, as on every account change, does nothing. */
@@ -136,6 +137,20 @@ export class Hosts {
   /** Without replicas. */
   all(): readonly Host[] {
     return [...this.#hosts.values()]
+  }
+
+  /** The same without the first one, if it has only the control database. */
+  forTenants(): readonly Host[] {
+    return this.all().filter(({ id }) => !this.isControlOnly(id))
+  }
+
+  /** From now on this process needs no superuser on the first host, and makes nothing of a tenant there. */
+  useFirstForControlOnly(): void {
+    this.#isFirstControlOnly = true
+  }
+
+  isControlOnly(id: number): boolean {
+    return id === firstHostId && this.#isFirstControlOnly
   }
 
   #notifyMoved(id: number): void {

@@ -156,6 +156,7 @@ test('a host that says nothing holds up neither the list nor the doctor, and its
     databases: 0,
     address: new URL(url).host,
     accepts_users: true,
+    control_only: false,
   })
   const { checks } = (await read(bundle, 'doctor')).body
   assert.ok(Date.now() - start < 30_000)

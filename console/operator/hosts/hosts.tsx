@@ -23,10 +23,24 @@ export function HostsPage() {
       </p>
       {error !== undefined && <ErrorNotice error={error} />}
       <Load from={hosts}>
-        {(found) => <HostTable hosts={found} changed={hosts.reload} failed={setError} />}
+        {(found) => (
+          <>
+            <HostTable hosts={found} changed={hosts.reload} failed={setError} />
+            {found.some((host) => host.control_only) && <ControlOnly />}
+          </>
+        )}
       </Load>
       <Moves />
     </>
+  )
+}
+
+function ControlOnly() {
+  return (
+    <p class="muted">
+      The login of the control database is not a superuser, so its server takes no users. They need another
+      host.
+    </p>
   )
 }
 
@@ -63,12 +77,14 @@ function HostTable({ hosts, changed, failed }: HostTableProps) {
             <Replicas host={host.name} />
           </td>
           <td>
-            <TakesUsers of={host} changed={changed} failed={failed} />
+            {host.control_only ? (
+              'no: only the control database'
+            ) : (
+              <TakesUsers of={host} changed={changed} failed={failed} />
+            )}
           </td>
           {hosts.length > 1 && (
-            <td>
-              <Drain of={host} changed={changed} failed={failed} />
-            </td>
+            <td>{!host.control_only && <Drain of={host} changed={changed} failed={failed} />}</td>
           )}
         </tr>
       ))}

@@ -74,7 +74,7 @@ async function draftUser(
   hostIds: readonly number[],
 ): Promise<Account> {
   return onConnection(client, async (tx) => {
-    const hostId = await hostForNew(tx, hostIds)
+    const hostId = await hostForNew(installation, tx, hostIds)
     const account = await insertDraftUser(tx, {
       id: await nextFreeId(installation, tx, 'users', hostId),
       username,

@@ -87,9 +87,11 @@ async function prepareTarget(
 ): Promise<void> {
   const { rows } = await session.query<Target>(
     `select pg_catalog.current_setting('server_version_num')::integer / 10000 as major,
-       exists (select from pg_catalog.pg_available_extensions where name = 'postgis') as "hasPostgis"`,
+       exists (select from pg_catalog.pg_available_extensions where name = 'postgis') as "hasPostgis",
+       (select rolsuper from pg_catalog.pg_roles where rolname = current_user) as "isSuperuser"`,
   )
   const target = rows[0]!
+  if (!target.isSuperuser) throw errors.notSuperuser(undefined)
   if (target.major < major)
     throw errors.restoreRefused(
       `This PostgreSQL has the version ${target.major}, which is older than ${major} of the backup`,
@@ -109,7 +111,7 @@ async function prepareTarget(
     )
 }
 
-type Target = Readonly<{ major: number; hasPostgis: boolean }>
+type Target = Readonly<{ major: number; hasPostgis: boolean; isSuperuser: boolean }>
 
 /** Drops what a restore has made. The draft goes last: as long as it is there, the next restore begins with this. */
 export async function clearTarget(session: Session, namespace: string): Promise<void> {

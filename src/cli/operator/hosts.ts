@@ -41,7 +41,7 @@ const list: Command['run'] = async () => {
     document: { hosts },
     lines: hosts.map(
       (host) =>
-        `${host.name} (${host.databases} databases) at ${host.address}${host.accepts_users ? '' : ', no new users'}`,
+        `${host.name} (${host.databases} databases) at ${host.address}${host.accepts_users ? '' : `, ${host.control_only ? 'only the control database' : 'no new users'}`}`,
     ),
   }
 }

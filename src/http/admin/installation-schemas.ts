@@ -22,8 +22,14 @@ export const hostDocumentSchema = {
     databases: { ...whole, description: 'Of tenants' },
     address: { ...text, description: 'Without role and password' },
     accepts_users: { type: 'boolean', description: 'false: no user is made there, and none moves there' },
+    control_only: {
+      type: 'boolean',
+      description: 'It has only the control database: its login is no superuser, so it never takes users',
+    },
   }),
-  examples: [{ name: 'local', databases: 12, address: '10.0.0.5:5432', accepts_users: true }],
+  examples: [
+    { name: 'local', databases: 12, address: '10.0.0.5:5432', accepts_users: true, control_only: false },
+  ],
 } as const
 
 export const hostListSchema = {

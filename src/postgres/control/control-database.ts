@@ -2,11 +2,12 @@ import { errors } from '../../errors.ts'
 import { holdName } from '../advisory-locks.ts'
 import { oldestSupportedMajor } from '../cluster/find-binaries.ts'
 import type { Databases } from '../databases.ts'
-import { firstHostId } from '../hosts.ts'
+import { firstHostId, type Hosts } from '../hosts.ts'
 import { type Migration, migrate } from '../migrate.ts'
 import { quoteIdentifier } from '../quote.ts'
 import type { Session } from '../session.ts'
 import { adminTarget } from '../session-target.ts'
+import { hasSqlstate, sqlstate } from '../sqlstate.ts'
 import { restoreDraftName } from '../tenant-names.ts'
 
 /** Creates the control database if it is missing, and migrates it. Returns whether it is new. */
@@ -54,13 +55,19 @@ async function prepareDatabase(
 
 async function createIfMissing({ admin, hosts }: Databases, hostId: number, name: string): Promise<void> {
   await admin.use(adminTarget(hosts, hostId), async (session) => {
-    await requireVersion(session)
+    const { isSuperuser } = await readServer(session)
+    if (!isSuperuser) acceptControlOnly(hosts, hostId)
     // Processes that start together do this one after the other.
     await holdName(session, name)
     const { rowCount } = await session.query('select from pg_catalog.pg_database where datname = $1', [name])
     if (rowCount) return
     await refuseDraft(session, restoreDraftName(name))
-    await session.query(`create database ${quoteIdentifier(name)} template template0 encoding 'UTF8'`)
+    await session
+      .query(`create database ${quoteIdentifier(name)} template template0 encoding 'UTF8'`)
+      .catch((error: unknown) => {
+        if (!hasSqlstate(error, sqlstate.insufficientPrivilege)) throw error
+        throw errors.controlRightsMissing(`create the database ${name}`, error)
+      })
     await session.query(`revoke all on database ${quoteIdentifier(name)} from public`)
   })
 }
@@ -74,10 +81,19 @@ async function refuseDraft(session: Session, draft: string): Promise<void> {
     )
 }
 
-async function requireVersion(session: Session): Promise<void> {
-  const { rows } = await session.query<{ major: number }>(
-    `select pg_catalog.current_setting('server_version_num')::integer / 10000 as major`,
+/** Refuses a server that is too old. */
+async function readServer(session: Session): Promise<Readonly<{ isSuperuser: boolean }>> {
+  const { rows } = await session.query<{ major: number; isSuperuser: boolean }>(
+    `select pg_catalog.current_setting('server_version_num')::integer / 10000 as major,
+       (select rolsuper from pg_catalog.pg_roles where rolname = current_user) as "isSuperuser"`,
   )
-  const { major } = rows[0]!
+  const { major, isSuperuser } = rows[0]!
   if (major < oldestSupportedMajor) throw errors.postgresTooOld(major, oldestSupportedMajor)
+  return { isSuperuser }
+}
+
+/** A role that is no superuser may have been given the right to all settings of ours, so the login did not tell. */
+function acceptControlOnly(hosts: Hosts, hostId: number): void {
+  if (hostId !== firstHostId) throw errors.notSuperuser(undefined)
+  hosts.useFirstForControlOnly()
 }

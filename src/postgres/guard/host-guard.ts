@@ -36,7 +36,7 @@ export class HostGuard {
   /** Hosts can be added while the service runs. */
   #follow(): void {
     const { hosts, looks, onEnded, log } = this.#options
-    for (const host of hosts.all()) {
+    for (const host of hosts.forTenants()) {
       if (this.#isStopped || this.#watches.has(host.id)) continue
       const watch = new HostWatch({ host, hosts, looks, onEnded, log })
       this.#watches.set(host.id, watch)

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import type pg from 'pg'
 import { AppError, errors } from '../../errors.ts'
 import type { Log } from '../../log/log.ts'
-import type { Hosts } from '../hosts.ts'
+import { firstHostId, type Hosts } from '../hosts.ts'
 import { type Address, connectToPrimary } from '../primary.ts'
 import type { SessionTarget } from '../session-target.ts'
 import { hasSqlstate, isConnectionLoss, sqlstate } from '../sqlstate.ts'
@@ -26,6 +26,8 @@ export type LogInOptions = Readonly<{
   openSocket?: () => Socket
   /** Start-up settings of every connection, such as statement_timeout. */
   settings: Readonly<Record<string, string | number>>
+  /** More of them, which only a superuser may choose. */
+  superuserSettings?: Readonly<Record<string, string | number>>
   waitMs: number
   log: Log
 }>
@@ -54,11 +56,20 @@ async function attemptLogin(
     if (isLast) throw new Error(`the role ${target.role} keeps changing itself`)
   } catch (error) {
     // Only the administrator has no keeper, and some of its settings need a superuser.
-    if (!options.keeper && hasSqlstate(error, sqlstate.insufficientPrivilege))
-      throw errors.notSuperuser(error)
+    if (!options.keeper && hasSqlstate(error, sqlstate.insufficientPrivilege)) {
+      refuseWithoutSuperuser(options.hosts, target, error)
+      return undefined
+    }
     if (isLast || !options.keeper || isUnavailable(error)) throw loginError(error)
   }
   return undefined
+}
+
+/** The login of the control database need not be one: it is tried again with fewer settings. */
+function refuseWithoutSuperuser(hosts: Hosts, { hostId }: SessionTarget, error: unknown): void {
+  if (hostId !== firstHostId) throw errors.notSuperuser(error)
+  if (hosts.isControlOnly(hostId)) throw errors.controlRightsMissing('connect to a database there', error)
+  hosts.useFirstForControlOnly()
 }
 
 /** A session that ends during the check is not sound either: a role can set itself an idle timeout of one millisecond. */
@@ -86,7 +97,11 @@ async function connectTo(
     user: target.role,
     password: options.passwordOf(target),
     application_name: `cartage ${options.name}`,
-    options: sessionOptions({ ...options.settings, search_path: target.searchPath }),
+    options: sessionOptions({
+      ...options.settings,
+      ...(options.hosts.isControlOnly(target.hostId) ? {} : options.superuserSettings),
+      search_path: target.searchPath,
+    }),
     connectionTimeoutMillis: options.waitMs,
     ...keepAlive,
     ...(options.openSocket && { stream: options.openSocket }),
