@@ -1,6 +1,7 @@
 import { randomId } from '../../src/client/http/random-id.ts'
 import { Field } from '../parts/controls/field.tsx'
 import { SelectField } from '../parts/controls/select-field.tsx'
+import { hasOperatorStyle } from '../result/ground/operator-style.ts'
 import type { MapDraft } from './map-draft.ts'
 
 type MapFieldsProps = Readonly<{
@@ -66,7 +67,7 @@ function Choices({ draft, change }: Omit<MapFieldsProps, 'isNew'>) {
         value={draft.basemap}
         choose={(basemap) => change({ basemap })}
         options={[
-          ['world', 'Countries'],
+          ['world', hasOperatorStyle ? 'The map of this service' : 'Countries'],
           ['none', 'None'],
           ...(['world', 'none'].includes(draft.basemap) ? [] : [draft.basemap]),
         ]}

@@ -56,7 +56,14 @@ export async function draftStyle(draft: MapDraft): Promise<StyleDocument> {
     version: 8,
     name: title,
     metadata: {
-      cartage: { title: title || 'Map', description, basemap: 'world', popup, legend, bounds: draft.bounds },
+      cartage: {
+        title: title || 'Map',
+        description,
+        basemap: draft.basemap === 'world' ? 'world' : 'none',
+        popup,
+        legend,
+        bounds: draft.bounds,
+      },
     },
     center: [0, 20],
     zoom: 1,

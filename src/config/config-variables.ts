@@ -49,6 +49,39 @@ export function basemaps(name: string, meaning: string): Variable<readonly Basem
   return { name, meaning, fallback: '', read }
 }
 
+/** A MapLibre style for each theme, drawn below the data of maps. */
+export type MapStyle = Readonly<{ light: string; dark: string }>
+
+/** One address for both themes, or the light and the dark one. */
+export function mapStyle(name: string, meaning: string): Variable<MapStyle | undefined> {
+  const read = (value: string) => {
+    const [light, dark = light, ...more] = value.split(/\s+/).filter((part) => part !== '')
+    if (light === undefined || dark === undefined) return undefined
+    if (isWebAddress(light) && isWebAddress(dark) && more.length === 0) return { light, dark }
+    throw new ConfigError(
+      `${name} must be one address, or a light and a dark one, that begin with http:// or https://, not '${value}'`,
+    )
+  }
+  return { name, meaning, fallback: '', read }
+}
+
+export function origins(name: string, meaning: string): Variable<readonly string[]> {
+  const read = (value: string) => {
+    const parts = value
+      .split(/[\s,]+/)
+      .filter((part) => part !== '')
+      .map((part) => part.toLowerCase().replace(/\/$/, ''))
+    const wrong = parts.find(
+      (part) => !isWebAddress(part) || new URL(part).origin !== part || part.includes('*'),
+    )
+    if (wrong === undefined) return parts
+    throw new ConfigError(
+      `${name} must be a list of origins such as https://tiles.example.org, not '${wrong}'`,
+    )
+  }
+  return { name, meaning, fallback: '', read }
+}
+
 export function syslogAddress(name: string, meaning: string): Variable<string> {
   const read = (value: string) => {
     const isAddress = /^(udp|tcp):\/\/(\[[0-9a-f:.]+\]|[\w.-]+)(:\d{1,5})?$|^unix:\/\/\/./i.test(value)

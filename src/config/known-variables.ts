@@ -4,10 +4,12 @@ import {
   databaseAddress,
   days,
   flag,
+  mapStyle,
   milliseconds,
   name,
   networks,
   oneOf,
+  origins,
   path,
   rate,
   syslogAddress,
@@ -241,6 +243,14 @@ export const variables = {
   mapBasemaps: basemaps(
     'CARTAGE_MAP_BASEMAPS',
     'raster tiles that maps may use, as `ADDRESS ATTRIBUTION`, several separated by `;`',
+  ),
+  mapStyle: mapStyle(
+    'CARTAGE_MAP_STYLE',
+    'address of the [MapLibre style](maps.md#a-style-of-your-own) below all maps, or of a light and a dark one; empty: countries that are built in',
+  ),
+  mapStyleOrigins: origins(
+    'CARTAGE_MAP_STYLE_ORIGINS',
+    'other origins from which this style loads tiles, fonts and pictures',
   ),
 
   rateLimitKeys: rate('CARTAGE_RATE_LIMIT_KEYS', 'requests of one user to the API-key endpoints'),

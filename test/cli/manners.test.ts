@@ -109,6 +109,22 @@ test('a list of proxies is addresses, networks and the names of some', () => {
     )
 })
 
+test("the operator's style of maps is one or two web addresses, and what it loads from are origins", () => {
+  const light = 'https://a.example/light.json'
+  assert.deepEqual(readConfig({ CARTAGE_MAP_STYLE: light }).mapStyle, { light, dark: light })
+  const dark = 'https://a.example/dark.json'
+  assert.deepEqual(readConfig({ CARTAGE_MAP_STYLE: `${light} ${dark}` }).mapStyle, { light, dark })
+  for (const wrong of ['light.json', `${light} dark`, `${light} ${dark} ${dark}`])
+    assert.throws(() => readConfig({ CARTAGE_MAP_STYLE: wrong }), /CARTAGE_MAP_STYLE must be one address, or/)
+  const origins = (list: string) => readConfig({ CARTAGE_MAP_STYLE_ORIGINS: list }).mapStyleOrigins
+  assert.deepEqual(origins('https://b.example/ http://c.example:81'), [
+    'https://b.example',
+    'http://c.example:81',
+  ])
+  for (const wrong of ['b.example', 'https://b.example/tiles', 'https://*.b.example', "'none'"])
+    assert.throws(() => origins(wrong), /CARTAGE_MAP_STYLE_ORIGINS must be a list of origins/)
+})
+
 test('no number is larger than what it is used for can be', () => {
   const timed = Object.values(variables).filter(({ name }) => /_(MS|DAYS)$|_PER_|_LIMIT$|_QUOTA$/.test(name))
   assert.ok(timed.length > 20)

@@ -103,19 +103,21 @@ function styleOf(
 ): StyleSpecification {
   return {
     version: 8,
-    sources: { world: { type: 'geojson', data: world as never }, ...sources },
+    sources: { [groundSource]: { type: 'geojson', data: world as never }, ...sources },
     layers: [...worldLayers(), ...layers],
   }
 }
 
+const groundSource = 'basemap:source'
+
 function worldLayers(): LayerSpecification[] {
   return [
-    { id: 'water', type: 'background', paint: { 'background-color': colourOf('water') } },
-    { id: 'land', type: 'fill', source: 'world', paint: { 'fill-color': colourOf('land') } },
+    { id: 'basemap:background', type: 'background', paint: { 'background-color': colourOf('water') } },
+    { id: 'basemap:land', type: 'fill', source: groundSource, paint: { 'fill-color': colourOf('land') } },
     {
-      id: 'borders',
+      id: 'basemap:borders',
       type: 'line',
-      source: 'world',
+      source: groundSource,
       paint: { 'line-color': colourOf('border-of-land'), 'line-width': 0.7 },
     },
   ]

@@ -18,7 +18,7 @@ import type { ViewProps } from '../view-props.ts'
 import type { ResultColumn } from '../worker/protocol.ts'
 import { Legend, type LegendEntry } from './legend.tsx'
 import { coloursOf, readWorld, resultStyle, selectedFilters, shapeLayers } from './map-style.ts'
-import { whenLoaded } from './maplibre-setup.ts'
+import { whenStyled } from './maplibre-setup.ts'
 import { type AskedPoint, openMap } from './open-map.ts'
 import { numbersOf, PointColumnsChooser } from './point-columns.tsx'
 import { type AskedPlace, mostRowsRead, RowsHere } from './rows-here.tsx'
@@ -246,7 +246,7 @@ function DrawnMap({ world, shapes, result, look, classes, of }: DrawnProps) {
   useSignalEffect(() => {
     const { row } = look.selection.value.focus
     const map = container.current?.map
-    if (map) whenLoaded(map, () => showSelected(map, row))
+    if (map) whenStyled(map, () => showSelected(map, row))
   })
   return (
     <div class="result-body">

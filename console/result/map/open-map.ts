@@ -1,8 +1,9 @@
 import { LngLatBounds, Map as MapLibre, NavigationControl, type StyleSpecification } from 'maplibre-gl'
 import type { Box } from '../../geo/rows-sql.ts'
 import { shownTheme } from '../../parts/browser/theme.ts'
-import { whenLoaded } from './maplibre-setup.ts'
-import { placesCredit, showPlaces } from './places.ts'
+import { creditNodes } from '../ground/credits.ts'
+import { Ground, withoutGround } from '../ground/ground.ts'
+import { whenLoaded, whenStyled } from './maplibre-setup.ts'
 
 type MapHolder = HTMLElement & { map?: MapLibre }
 
@@ -23,9 +24,10 @@ export function openMap(
   bounds: Box,
   { restyled = () => undefined, loading, ask }: MapEvents = {},
 ): Readonly<{ map: MapLibre; close: () => void }> {
+  const first = style()
   const map = new MapLibre({
     container: holder,
-    style: style(),
+    style: withoutGround(first),
     bounds: LngLatBounds.convert(bounds as never),
     fitBoundsOptions: { padding: 40, maxZoom: 12 },
     attributionControl: false,
@@ -39,32 +41,28 @@ export function openMap(
   map.on('idle', () => loading?.(false))
   if (ask) listenFor(map, ask)
   let drawn = shownTheme.peek()
-  showPlaces(map, () => drawn)
-  holder.append(creditLine())
+  const credits = document.createElement('div')
+  credits.className = 'map-credit'
+  holder.append(credits)
+  const ground = new Ground(map, (names) => credits.replaceChildren(...creditNodes(names)))
+  ground.show(first, shownTheme.peek())
   const unfollow = shownTheme.subscribe((theme) => {
     if (theme === drawn) return
     drawn = theme
     whenLoaded(map, () => {
-      map.setStyle(style())
-      whenLoaded(map, restyled)
-      showPlaces(map, () => drawn)
+      ground.replace(style(), drawn)
+      whenStyled(map, restyled)
     })
   })
   return {
     map,
     close: () => {
       unfollow()
+      ground.hide()
       map.remove()
       holder.replaceChildren()
     },
   }
-}
-
-function creditLine(): HTMLElement {
-  const line = document.createElement('div')
-  line.className = 'map-credit'
-  line.textContent = placesCredit
-  return line
 }
 
 const howToMove = 'Map. Arrow keys move it, + and − zoom.'

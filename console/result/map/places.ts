@@ -67,7 +67,7 @@ export function showPlaces(map: MapLibre, theme: () => Theme): void {
 
 function addPlaces(map: MapLibre, sources: Sources, theme: Theme): void {
   const order = map.getLayersOrder()
-  const world = order.findIndex((id) => /^(basemap:)?borders$/.test(id))
+  const world = order.indexOf('basemap:borders')
   if (world < 0 || map.getSource(idOf('cities'))) return
   for (const name of sourceNames) map.addSource(idOf(name), sources[name])
   const above = order.slice(world + 1)

@@ -8,14 +8,16 @@ import {
   type StyleSpecification,
 } from 'maplibre-gl'
 import type { MapPageMetadata, StyleDocument } from '../../../src/contract/documents.ts'
+import { Ground, withoutGround } from '../ground/ground.ts'
 import { whenLoaded } from '../map/maplibre-setup.ts'
-import { showPlaces } from '../map/places.ts'
 import { showPopups } from './popups.ts'
 
 type Theme = 'light' | 'dark'
 
 type ShownMapEvents = Readonly<{
   styled: (document: StyleDocument) => void
+  /** With whom to name for the basemap, as HTML. */
+  credited: (attributions: readonly string[]) => void
   /** With what to tell the viewer; empty: nothing. */
   failed: (text: string) => void
   loading: (isLoading: boolean) => void
@@ -36,15 +38,17 @@ export function openShownMap(
   let isClosed = false
   let wanted: Theme | undefined
   const theme = () => wanted ?? 'light'
+  let ground: Ground | undefined
   const draw = (document: StyleDocument) => {
     events.styled(document)
     events.failed('')
-    if (map) return replaceStyle(map, document, theme)
+    if (map) return replaceStyle(map, ground!, document, theme)
     map = makeMap(holder, document, transformRequest)
-    showPlaces(map, theme)
+    ground = new Ground(map, events.credited)
     holder.map = map
-    listen(map, events)
+    listen(map, ground, events)
     showPopups(map)
+    if (hasWorld(document)) ground.show(specOf(document), theme())
   }
   const show = (next: Theme) => {
     wanted = next
@@ -55,16 +59,25 @@ export function openShownMap(
   }
   const close = () => {
     isClosed = true
+    ground?.hide()
     map?.remove()
   }
   return { show, close }
 }
 
-const replaceStyle = (map: MapLibre, document: StyleDocument, theme: () => Theme) =>
+const replaceStyle = (map: MapLibre, ground: Ground, document: StyleDocument, theme: () => Theme) =>
   whenLoaded(map, () => {
-    map.setStyle(document as unknown as StyleSpecification)
-    showPlaces(map, theme)
+    if (hasWorld(document)) return ground.replace(specOf(document), theme())
+    ground.hide()
+    map.setStyle(specOf(document))
   })
+
+const hasWorld = ({ metadata }: StyleDocument) => (metadata.cartage as MapPageMetadata).basemap === 'world'
+
+const specOf = (document: StyleDocument) => document as unknown as StyleSpecification
+
+const openedWith = (document: StyleDocument) =>
+  hasWorld(document) ? withoutGround(specOf(document)) : specOf(document)
 
 function makeMap(
   container: HTMLElement,
@@ -74,7 +87,7 @@ function makeMap(
   const { bounds } = document.metadata.cartage as MapPageMetadata
   const map = new MapLibre({
     container,
-    style: document as unknown as StyleSpecification,
+    style: openedWith(document),
     ...(bounds && {
       bounds: bounds as LngLatBoundsLike,
       fitBoundsOptions: { padding: paddingIn(container), maxZoom: 15 },
@@ -99,11 +112,11 @@ const paddingIn = ({ clientWidth }: HTMLElement) =>
     ? { top: 70, right: 20, bottom: 50, left: 20 }
     : { top: 40, right: 60, bottom: 40, left: 340 }
 
-function listen(map: MapLibre, { failed, loading, moved }: ShownMapEvents): void {
+function listen(map: MapLibre, ground: Ground, { failed, loading, moved }: ShownMapEvents): void {
   map.on('dataloading', () => loading(true))
   map.on('idle', () => loading(false))
   // The viewer is not told what the service says of its tables.
-  map.on('error', () => failed('A part of this map cannot be loaded.'))
+  map.on('error', (event) => ground.tells(event) || failed('A part of this map cannot be loaded.'))
   map.on('movestart', () => failed(''))
   map.on('moveend', (event) => {
     if (!(event as { originalEvent?: Event }).originalEvent) return

@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import type { MapPageMetadata, StyleDocument } from '../../../src/contract/documents.ts'
 import { adoptStyles } from '../../parts/browser/styles.ts'
 import { shownTheme } from '../../parts/browser/theme.ts'
-import { placesCredit } from '../map/places.ts'
+import { creditNodes } from '../ground/credits.ts'
 import { MapLegend } from './map-legend.tsx'
 import { type OpenedMap, openShownMap } from './open-shown-map.ts'
 import css from './shown-map.css' with { type: 'text' }
@@ -22,7 +22,8 @@ type ShownMapProps = Readonly<{
 export function ShownMap({ style, transformRequest, moved }: ShownMapProps) {
   const holder = useRef<HTMLDivElement>(null)
   const [about, setAbout] = useState<MapPageMetadata | undefined>(undefined)
-  const [attribution, setAttribution] = useState('')
+  const [layerCredits, setLayerCredits] = useState<readonly string[]>([])
+  const [groundCredits, setGroundCredits] = useState<readonly string[]>([])
   const [problem, setProblem] = useState('')
   const [isLoading, setLoading] = useState(true)
   const latest = useRef({ style, moved })
@@ -32,8 +33,9 @@ export function ShownMap({ style, transformRequest, moved }: ShownMapProps) {
     const map = openShownMap(holder.current!, (theme) => latest.current.style(theme), transformRequest, {
       styled: (document) => {
         setAbout(document.metadata.cartage as MapPageMetadata)
-        setAttribution(attributionOf(document))
+        setLayerCredits(attributionsOf(document))
       },
+      credited: setGroundCredits,
       failed: setProblem,
       loading: setLoading,
       moved: (box) => latest.current.moved?.(box),
@@ -58,7 +60,7 @@ export function ShownMap({ style, transformRequest, moved }: ShownMapProps) {
       <div class="map-edge" role="status">
         {problem || (isLoading ? 'Loading…' : '')}
       </div>
-      {attribution && <div class="map-attribution">{attribution}</div>}
+      <Credits of={[...groundCredits, ...layerCredits]} />
     </div>
   )
 }
@@ -78,13 +80,16 @@ function AboutMap({ about: { title, description, legend } }: Readonly<{ about: M
   )
 }
 
-/** Of all sources, as text: they are written as HTML. */
-function attributionOf({ sources, metadata }: StyleDocument): string {
-  const all = Object.values(sources).map((source) => (source as { attribution?: string }).attribution ?? '')
+function Credits({ of }: Readonly<{ of: readonly string[] }>) {
+  const line = useRef<HTMLDivElement>(null)
+  useEffect(() => line.current!.replaceChildren(...creditNodes(of)), [JSON.stringify(of)])
+  return <div class="map-attribution" ref={line} />
+}
+
+/** Of the sources, as HTML. Whom to name for the countries of the world is told when they are drawn. */
+function attributionsOf({ sources, metadata }: StyleDocument): readonly string[] {
   const { basemap } = metadata.cartage as MapPageMetadata
-  const known =
-    basemap === 'world' ? [placesCredit, ...all.filter((text) => !placesCredit.includes(text))] : all
-  return [...new Set(known.filter((text) => text !== ''))]
-    .map((text) => text.replace(/&#(\d+);/g, (_, code: string) => String.fromCodePoint(Number(code))))
-    .join(' · ')
+  return Object.entries(sources)
+    .filter(([id]) => basemap !== 'world' || !id.startsWith('basemap:'))
+    .map(([, source]) => (source as { attribution?: string }).attribution ?? '')
 }

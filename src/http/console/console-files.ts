@@ -3,6 +3,8 @@ import { extname, join } from 'node:path'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 import type { Config } from '../../config/config.ts'
 import { listPackageFolder, packageFile, readPackageFile } from '../../files/package-file.ts'
+import { escapeHtml } from './escape-html.ts'
+import { originsOfStyle } from './policy.ts'
 
 /** A file of the console, plain and compressed. */
 export type ConsoleFile = Readonly<{ type: string; etag: string; plain: Buffer; gzip: Buffer; br: Buffer }>
@@ -13,11 +15,11 @@ export type ConsoleFiles = Readonly<{
 }>
 
 /** The console's files; undefined if it was not built. */
-export function openConsoleFiles(pathPrefix: string): Promise<ConsoleFiles | undefined> {
+export function openConsoleFiles(config: PageConfig): Promise<ConsoleFiles | undefined> {
   return ifThere(async () => {
     const files = await listPackageFolder(join(folder(), 'assets'))
     const names = new Set(files.filter((name) => extname(name) in types))
-    return { index: await readIndex(pathPrefix), asset: keepingAssets(names) }
+    return { index: await readIndex(config), asset: keepingAssets(names) }
   })
 }
 
@@ -40,17 +42,29 @@ async function ifThere<T>(read: () => Promise<T>): Promise<T | undefined> {
 }
 
 /** The page of a named map or a dashboard, to be filled in; undefined if the console was not built. */
-export const readSharedPage = (what: 'map' | 'dashboard', pathPrefix: string) =>
-  ifThere(() => readPage(`${what}.html`, pathPrefix))
+export const readSharedPage = (what: 'map' | 'dashboard', config: PageConfig) =>
+  ifThere(() => readPage(`${what}.html`, config))
 
-/** The pages are the files that must know the service's path behind a proxy. */
-async function readPage(name: string, pathPrefix: string): Promise<string> {
+type PageConfig = Pick<Config, 'publicUrl' | 'mapStyle' | 'mapStyleOrigins'>
+
+/** The pages are the files that must know the service's path behind a proxy, and the operator's style of maps. */
+async function readPage(name: string, config: PageConfig): Promise<string> {
   const text = (await readPackageFile(join(folder(), name))).toString('utf8')
-  return text.replaceAll('"/console/', `"${pathPrefix}/console/`)
+  return text
+    .replaceAll('"/console/', `"${pathPrefixOf(config)}/console/`)
+    .replace('<!-- settings -->', () => styleTag(config))
 }
 
-export const pathPrefixOf = ({ publicUrl }: Pick<Config, 'publicUrl'>) =>
+const pathPrefixOf = ({ publicUrl }: PageConfig) =>
   publicUrl ? new URL(publicUrl).pathname.replace(/\/+$/, '') : ''
+
+/** Read by `console/result/map/operator-style.ts`. */
+function styleTag(config: PageConfig): string {
+  if (!config.mapStyle) return ''
+  const { light, dark } = config.mapStyle
+  const origins = originsOfStyle(config).join(' ')
+  return `<meta name="cartage-map-style" content="${escapeHtml(`${light} ${dark}`)}" data-origins="${escapeHtml(origins)}">`
+}
 
 /** Of the countries, as GeoJSON; undefined if the console was not built. */
 export async function findCountries(): Promise<string | undefined> {
@@ -69,8 +83,8 @@ async function readAsset(name: string): Promise<ConsoleFile> {
   return { type: types[extname(name)]!, etag: etagOf(plain), plain, gzip, br }
 }
 
-async function readIndex(pathPrefix: string): Promise<ConsoleFile> {
-  const plain = Buffer.from(await readPage('index.html', pathPrefix))
+async function readIndex(config: PageConfig): Promise<ConsoleFile> {
+  const plain = Buffer.from(await readPage('index.html', config))
   const type = 'text/html; charset=utf-8'
   // The best quality would take 16 ms of every start, to save 60 bytes.
   const br = brotliCompressSync(plain, { params: { [constants.BROTLI_PARAM_QUALITY]: 5 } })

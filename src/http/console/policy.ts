@@ -1,8 +1,20 @@
-/** Nothing from another origin, no markup or code from text: see SECURITY.md. */
-export const consolePolicy = headersOf([...rules([]), "frame-ancestors 'none'", ...noMarkup()])
+import type { Config } from '../../config/config.ts'
+
+/** No markup or code from text, and nothing from origins other than these: see SECURITY.md. */
+export const consolePolicy = (origins: readonly string[]) =>
+  headersOf([...rules(origins), "frame-ancestors 'none'", ...noMarkup()])
 
 /** That of a page which other sites may show in a frame, with pictures of these origins. */
 export const framedPolicy = (origins: readonly string[]) => headersOf([...rules(origins), ...noMarkup()])
+
+/** From which the operator's style of maps is loaded, with all it needs. */
+export function originsOfStyle({ mapStyle, mapStyleOrigins }: StyleConfig): readonly string[] {
+  if (!mapStyle) return []
+  const named = [mapStyle.light, mapStyle.dark].map((address) => new URL(address).origin)
+  return [...new Set([...named, ...mapStyleOrigins])]
+}
+
+type StyleConfig = Pick<Config, 'mapStyle' | 'mapStyleOrigins'>
 
 function rules(origins: readonly string[]): readonly string[] {
   const also = origins.map((origin) => ` ${origin}`).join('')

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { AppError } from '../../errors.ts'
-import { pathPrefixOf, readSharedPage } from '../console/console-files.ts'
-import { framedPolicy } from '../console/policy.ts'
+import { readSharedPage } from '../console/console-files.ts'
+import { framedPolicy, originsOfStyle } from '../console/policy.ts'
 import { htmlType } from '../map-page/error-response.ts'
 import { MapPage } from '../map-page/map-page.ts'
 import { viewedAccount } from '../maps/find-map.ts'
@@ -11,14 +11,15 @@ import { dashboardPageSchema } from './schemas.ts'
 
 /** The page of a public dashboard, for people without an account. It reads the dashboard and its rows without a key. */
 export async function dashboardPageRoutes(app: FastifyInstance, services: Services): Promise<void> {
-  const page = new MapPage(await readSharedPage('dashboard', pathPrefixOf(services.config)), 'dashboard')
+  const { config } = services
+  const page = new MapPage(await readSharedPage('dashboard', config), 'dashboard')
   app.setErrorHandler((error, request, reply) => respond(error as Thrown, request, reply, page))
   app.setValidatorCompiler(() => () => true)
   const options = { config: { rateGroup: 'sql', isPage: true }, schema: dashboardPageSchema } as const
   app.get<Named>('/dashboard/:dashboard', options, async (request, reply) => {
     const account = await viewedAccount(services, request)
     const { name, title, description } = await services.dashboards.open(account, request.params.dashboard)
-    reply.headers(framedPolicy([])).header('cache-control', 'no-cache')
+    reply.headers(framedPolicy(originsOfStyle(config))).header('cache-control', 'no-cache')
     return reply.type(htmlType).send(page.of({ title, description }, name))
   })
 }

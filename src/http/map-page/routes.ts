@@ -2,8 +2,8 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { errors } from '../../errors.ts'
 import type { ShownMap } from '../../maps/named/named-maps.ts'
 import { loadGrammar } from '../../sql/grammar.ts'
-import { findCountries, pathPrefixOf, readSharedPage } from '../console/console-files.ts'
-import { framedPolicy } from '../console/policy.ts'
+import { findCountries, readSharedPage } from '../console/console-files.ts'
+import { framedPolicy, originsOfStyle } from '../console/policy.ts'
 import { viewedAccount } from '../maps/find-map.ts'
 import { viewerTokens } from '../maps/request.ts'
 import { accountUrlOf, baseUrlOf } from '../middleware/address.ts'
@@ -23,7 +23,7 @@ export async function mapPageRoutes(app: FastifyInstance, services: Services): P
   await loadGrammar()
   const { config } = services
   const countries = await findCountries()
-  const page = new MapPage(await readSharedPage('map', pathPrefixOf(config)))
+  const page = new MapPage(await readSharedPage('map', config))
   app.setErrorHandler((error, request, reply) => respondToViewer(error as Thrown, request, reply, page))
   app.setValidatorCompiler(() => () => true)
 
@@ -54,7 +54,8 @@ export async function mapPageRoutes(app: FastifyInstance, services: Services): P
     const { template, view } = await openedMap(services, request)
     setCaching(reply, template.principal, undefined)
     const tiles = config.mapBasemaps.filter(({ address }) => address === view.basemap)
-    reply.headers(framedPolicy(tiles.map(({ address }) => new URL(address).origin)))
+    const origins = tiles.map(({ address }) => new URL(address).origin)
+    reply.headers(framedPolicy(view.basemap === 'world' ? originsOfStyle(config) : origins))
     return reply.type(htmlType).send(page.of(view, template.stored.name))
   })
 }

@@ -5,12 +5,12 @@ import type { InstantiatedMap } from '../../maps/maps.ts'
 import type { Members } from '../../maps/members.ts'
 import type { ShownMap } from '../../maps/named/named-maps.ts'
 import { withSourceLayers } from '../../maps/named/view-style.ts'
+import { escapeHtml } from '../console/escape-html.ts'
 import { mapTileJson } from '../maps/document.ts'
 import { rounded } from '../tiles/document.ts'
 import { basemapOf, type Theme } from './basemap.ts'
 import { cameraOf } from './camera.ts'
 import { defaultStyle } from './default-style.ts'
-import { escapeHtml } from './escape-html.ts'
 
 export type StyleOptions = Readonly<{
   /** Of the account. */

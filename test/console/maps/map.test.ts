@@ -22,7 +22,7 @@ test('a map shows the points of a result without the internet; selecting a point
     const drawn = (await drawnOf(page, 'shape-points')).map(({ id }) => id)
     assert.deepEqual(drawn.sort(byNumber), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10])
   }, 30_000)
-  const { length: land } = await drawnOf(page, 'land')
+  const { length: land } = await drawnOf(page, 'basemap:land')
   assert.ok(land > 10, `${land} countries are drawn`)
   assert.deepEqual(
     await colourAt(page, 20, 10),

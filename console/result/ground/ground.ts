@@ -1,0 +1,223 @@
+import type { Map as MapLibre, StyleSpecification } from 'maplibre-gl'
+import { adoptStyles } from '../../parts/browser/styles.ts'
+import { whenStyled } from '../map/maplibre-setup.ts'
+import { placesCredit, showPlaces } from '../map/places.ts'
+import css from './ground.css' with { type: 'text' }
+import {
+  hasOperatorStyle,
+  type OperatorStyle,
+  readOperatorStyle,
+  styleAddress,
+  stylePrefix,
+} from './operator-style.ts'
+
+adoptStyles(css)
+
+/** The ids of what a basemap draws begin so. */
+const groundPrefix = 'basemap:'
+
+const isOperators = (id: string) => id.startsWith(stylePrefix)
+
+/** The style to open a map with: the data first. The basemap of an operator comes later, in place of ours. */
+export const withoutGround = (style: StyleSpecification): StyleSpecification =>
+  hasOperatorStyle
+    ? {
+        ...style,
+        sources: Object.fromEntries(
+          Object.entries(style.sources).filter(([id]) => !id.startsWith(groundPrefix)),
+        ),
+        layers: style.layers.filter(({ id, type }) => type === 'background' || !id.startsWith(groundPrefix)),
+      }
+    : style
+
+/**
+ * The basemap of a map: the operator's style, or ours with the names of places. If the operator's cannot be loaded, ours is drawn and the
+ * map says so.
+ */
+export class Ground {
+  readonly #map: MapLibre
+  readonly #credited: (attributions: readonly string[]) => void
+  #stopped = new AbortController()
+  #theme: 'light' | 'dark' = 'light'
+  /** The address of the operator's style that is drawn, or for which ours is drawn as it failed. */
+  #drawn: string | undefined
+  #failed: string | undefined
+  /** The operator's is added, and nothing of it is drawn yet. */
+  #isPending = false
+
+  /** `credited`: told whom to name for the basemap, as HTML. */
+  constructor(map: MapLibre, credited: (attributions: readonly string[]) => void) {
+    this.#map = map
+    this.#credited = credited
+  }
+
+  /** Draws the basemap of a map that was opened with `withoutGround(own)`. */
+  show(own: StyleSpecification, theme: 'light' | 'dark'): void {
+    this.hide()
+    const address = styleAddress(theme)
+    this.#theme = theme
+    if (address === undefined) {
+      this.#showPlaces()
+      return
+    }
+    const { signal } = this.#stopped
+    const fail = () => {
+      if (signal.aborted) return
+      this.#failed = address
+      this.#isPending = false
+      whenStyled(this.#map, () => signal.aborted || this.#showOwn(own))
+    }
+    const add = async (style: OperatorStyle) => {
+      if (signal.aborted) return
+      this.#drawn = address
+      this.#follow(signal, fail)
+      await addStyle(this.#map, style, signal)
+      if (!this.#map.getLayersOrder().some(isOperators)) fail()
+    }
+    readOperatorStyle(address, signal).then(
+      (style) => whenStyled(this.#map, () => void add(style).catch(fail)),
+      fail,
+    )
+  }
+
+  /** Gives the map another style. What is drawn of the basemap stays if it is for the same theme. */
+  replace(own: StyleSpecification, theme: 'light' | 'dark'): void {
+    const address = styleAddress(theme)
+    if (address !== undefined && this.#failed === address) {
+      this.#map.setStyle(own)
+      showPlaces(this.#map, () => this.#theme)
+    } else if (address !== undefined && this.#drawn === address) {
+      this.#map.setStyle(withGroundOf(this.#map, withoutGround(own)))
+    } else {
+      this.#map.setStyle(withoutGround(own))
+      this.show(own, theme)
+    }
+  }
+
+  /** For a style that has another basemap, and when the map is closed. */
+  hide(): void {
+    this.#stopped.abort()
+    this.#stopped = new AbortController()
+    this.#drawn = undefined
+    this.#failed = undefined
+    this.#isPending = false
+    this.#note('')
+    this.#credited([])
+  }
+
+  /** Whether an error of the map is told here. */
+  tells(event: object): boolean {
+    return this.#isPending && isOfOperator(event)
+  }
+
+  #showPlaces(): void {
+    showPlaces(this.#map, () => this.#theme)
+    this.#credited([placesCredit])
+  }
+
+  /** Fails on an error of a source before the first tile is there. Later errors are those of single tiles. */
+  #follow(signal: AbortSignal, fail: () => void): void {
+    this.#isPending = true
+    const map = this.#map
+    const failed = (event: object) => {
+      if (!isOfOperator(event)) return
+      map.off('error', failed)
+      map.off('sourcedata', told)
+      fail()
+    }
+    const told = (event: { sourceDataType?: string; tile?: unknown }) => {
+      if (!isOfOperator(event)) return
+      if (event.sourceDataType === 'metadata') this.#credited(attributionsOf(map))
+      if (event.tile === undefined) return
+      this.#isPending = false
+      map.off('error', failed)
+    }
+    map.on('error', failed)
+    map.on('sourcedata', told)
+    signal.addEventListener('abort', () => {
+      map.off('error', failed)
+      map.off('sourcedata', told)
+    })
+  }
+
+  #showOwn(own: StyleSpecification): void {
+    const map = this.#map
+    removeStyle(map)
+    const above = lowestOfData(map)
+    for (const [id, source] of Object.entries(own.sources))
+      if (id.startsWith(groundPrefix) && !map.getSource(id)) map.addSource(id, source)
+    for (const layer of own.layers)
+      if (layer.id.startsWith(groundPrefix) && !map.getLayer(layer.id)) map.addLayer(layer, above)
+    this.#showPlaces()
+    this.#note('The basemap of this service cannot be loaded. Countries are drawn instead.')
+  }
+
+  /** Shown on the map; empty: removed. */
+  #note(text: string): void {
+    const holder = this.#map.getContainer()
+    const shown = holder.querySelector('.map-note') ?? document.createElement('div')
+    shown.className = 'map-note'
+    shown.setAttribute('role', 'status')
+    if (!shown.isConnected && text !== '') holder.append(shown)
+    shown.textContent = text
+  }
+}
+
+const isOfOperator = (event: object) => isOperators(String((event as { sourceId?: unknown }).sourceId ?? ''))
+
+const lowestOfData = (map: MapLibre) => map.getLayersOrder().find((id) => !id.startsWith(groundPrefix))
+
+/** In slices: MapLibre checks each layer. */
+async function addStyle(
+  map: MapLibre,
+  { sources, layers, glyphs, sprite }: OperatorStyle,
+  signal: AbortSignal,
+): Promise<void> {
+  if (glyphs !== undefined) map.setGlyphs(glyphs)
+  if (sprite !== undefined) map.setSprite(sprite as string)
+  for (const [id, source] of sources) map.addSource(id, source)
+  const above = lowestOfData(map)
+  let sliceEnds = performance.now() + sliceMs
+  for (const layer of layers) {
+    if (performance.now() > sliceEnds) {
+      await new Promise((resolve) => setTimeout(resolve))
+      sliceEnds = performance.now() + sliceMs
+    }
+    if (signal.aborted) return
+    if (!('source' in layer) || map.getSource(layer.source as string)) map.addLayer(layer, above)
+  }
+}
+
+const sliceMs = 12
+
+function removeStyle(map: MapLibre): void {
+  for (const id of map.getLayersOrder().filter(isOperators)) map.removeLayer(id)
+  for (const id of Object.keys(map.getStyle().sources).filter(isOperators)) map.removeSource(id)
+  map.setGlyphs(null)
+  map.setSprite(null)
+}
+
+/** A style with the operator's basemap that the map has now. */
+function withGroundOf(map: MapLibre, style: StyleSpecification): StyleSpecification {
+  const { sources, layers, glyphs, sprite } = map.getStyle()
+  const isGround = ({ id }: Readonly<{ id: string }>) => id.startsWith(groundPrefix)
+  return {
+    ...style,
+    ...(glyphs !== undefined && { glyphs }),
+    ...(sprite !== undefined && { sprite }),
+    sources: {
+      ...Object.fromEntries(Object.entries(sources).filter(([id]) => isOperators(id))),
+      ...style.sources,
+    },
+    layers: [
+      ...style.layers.filter(isGround),
+      ...layers.filter(({ id }) => isOperators(id)),
+      ...style.layers.filter((layer) => !isGround(layer)),
+    ],
+  }
+}
+
+const attributionsOf = (map: MapLibre): readonly string[] =>
+  Object.keys(map.getStyle().sources)
+    .filter(isOperators)
+    .map((id) => map.getSource(id)?.attribution ?? '')
