@@ -41,6 +41,7 @@ export const sqlstate = {
   programLimitExceeded: '54000',
   invalidTransactionTermination: '2D000',
   activeSqlTransaction: '25001',
+  readOnlyTransaction: '25006',
   /** Ours: raised by the quota triggers of prepared tables. */
   quotaExceeded: 'QUOTA',
 } as const

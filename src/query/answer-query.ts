@@ -106,6 +106,8 @@ async function answerOnce(
     kind: 'query',
     text: query.sql,
     limits,
+    // Strangers run it: what it calls must not write with the rights of the key.
+    access: principal.isGuest ? 'read' : undefined,
     gone,
     reader,
     isAnswered: () => isAnswered,

@@ -9,7 +9,7 @@ import type { PreparedStatement } from './prepare-statement.ts'
 export function databaseError(
   error: WireError,
   statement: PreparedStatement,
-  overTime: AppError | null,
+  { overTime, isReadOnly }: Readonly<{ overTime: AppError | null; isReadOnly: boolean }>,
 ): AppError {
   if (isCancel(error)) return cancelError(error, overTime)
   const { text, valueCount } = statement
@@ -20,6 +20,8 @@ export function databaseError(
   }
   const own = ownViews.find(([denied]) => error.message.includes(denied))?.[1]
   const hint = own && { hint: `Read your own with ${own}` }
+  if (isReadOnly && error.sqlstate === sqlstate.readOnlyTransaction)
+    return sqlError({ ...error, hint: 'A link only reads, and so must the functions that its query calls' })
   return sqlError({ ...error, ...placeOf(error, statement), ...hint, context: contextOf(error) })
 }
 

@@ -95,7 +95,7 @@ export class QueryRun implements RunHandler {
     )
     const bind = options.bind && ((types: readonly number[]) => this.#bind(types))
     run
-      .send(messagesOf(options.encoded, bind, run.isKept ? [] : run.session.cleaning), this)
+      .send(messagesOf(options.encoded, bind, run.cleaning), this)
       .then(() => this.#release())
       .catch((error: unknown) => this.#lose(error))
   }
@@ -169,14 +169,14 @@ export class QueryRun implements RunHandler {
 
   /** The statement's outcome takes precedence over the reason to stop it. */
   #failureOf({ error, transactionStatus }: WireOutcome): AppError | undefined {
-    const { session, stopReason, isTimedOut, overTime } = this.#run
+    const { session, stopReason, isTimedOut, overTime, isKept, isReadOnly } = this.#run
     if (error) {
       const isStopped = stopReason && !(isTimedOut && error.sqlstate !== sqlstate.queryCanceled)
       if (isStopped) return stopReason
-      return session.endReason ?? databaseError(error, this.#options.statement, overTime)
+      return session.endReason ?? databaseError(error, this.#options.statement, { overTime, isReadOnly })
     }
     if (this.#isUnconfirmed) return errors.statementOutcomeUnknown(undefined)
-    if (transactionStatus !== 'I' && !this.#run.isKept) return stopReason ?? errors.transactionOpen()
+    if (transactionStatus !== 'I' && !isKept && !isReadOnly) return stopReason ?? errors.transactionOpen()
     return stopReason && this.#isSpoilt ? completed(stopReason) : undefined
   }
 

@@ -5,6 +5,7 @@ import { type AbortLike, throwIfAborted } from '../postgres/pools/interruption.t
 import type { Slots } from '../postgres/pools/slots.ts'
 import type { Session } from '../postgres/session.ts'
 import type { SessionTarget } from '../postgres/session-target.ts'
+import { toClientError } from '../postgres/wire/wire-error.ts'
 import { explainRevocation, lendSession } from './lend-session.ts'
 import { beginOnReplica, chooseReplica, isLost, isOfReplica, type ReplicaReader } from './replica-reader.ts'
 import { requireListed } from './require-listed.ts'
@@ -20,6 +21,8 @@ export type StatementOptions = Readonly<{
   /** The role that runs it; by default the key's own. */
   target?: SessionTarget
   limits: TimeLimits
+  /** `read`: in a transaction that cannot write, which is rolled back. By default the text decides. */
+  access?: 'read' | undefined
   /** A limit on concurrent statements, checked before a connection is requested. */
   slots?: SlotsToWaitFor
   /** Fires when the client leaves. */
@@ -90,7 +93,7 @@ async function runOnce<T>(
   options: StatementOptions,
   work: (run: StatementRun) => Promise<T>,
 ): Promise<T> {
-  const { text, target = sessionTargetOf(principal), limits, gone } = options
+  const { text, target = sessionTargetOf(principal), limits, access, gone } = options
   if (text !== undefined) requireListed(principal, text)
   const statement = runningStatements(databases).begin(principal, kindOf(principal, options), text)
   let session: Session
@@ -102,12 +105,22 @@ async function runOnce<T>(
     statement.end()
     throw error
   }
-  const run = new StatementRun({ databases, session, limits, gone, statement })
+  const run = new StatementRun({ databases, session, limits, access, gone, statement })
   try {
+    if (access === 'read') await beginRead(run)
     return await work(run)
   } finally {
     run.releaseUnsent()
   }
+}
+
+/** What runs in it cannot make it writable: PostgreSQL refuses that after the first snapshot. */
+async function beginRead(run: StatementRun): Promise<void> {
+  await run
+    .watch((session) => session.query('begin read only'))
+    .catch((error: unknown) => {
+      throw toClientError(error)
+    })
 }
 
 /** A guest reads the link of an export, or the tiles of a named map. */

@@ -17,6 +17,8 @@ export type StatementRunOptions = Readonly<{
   /** As the operator sees it. */
   statement: RunningStatement
   limits: TimeLimits
+  /** `read`: the session is in a transaction that cannot write. */
+  access?: 'read' | undefined
   /** Fires when the client leaves. */
   gone: AbortLike
   /**
@@ -143,6 +145,17 @@ export class StatementRun {
   /** Its session goes on with more statements of the caller: it is not cleaned. */
   get isKept(): boolean {
     return this.#options.keep !== undefined
+  }
+
+  /** It runs in a transaction that cannot write, and stays open after it. */
+  get isReadOnly(): boolean {
+    return this.#options.access === 'read'
+  }
+
+  /** What may be sent after the text, so that the next caller can have the session. */
+  get cleaning(): readonly string[] {
+    if (this.isKept) return []
+    return this.isReadOnly ? ['rollback', ...this.session.cleaning] : this.session.cleaning
   }
 
   /** Cancels the statement. Only the first reason counts. */
