@@ -12,8 +12,8 @@ async function printVersion() {
 }
 
 async function runCommand() {
-  const { isForService } = await import('../dist/cli/service-commands.js')
-  if (!isForService(args)) return import('../dist/cartage-cli.mjs')
+  const { isOperatorCommand } = await import('../dist/cli/service-commands.js')
+  if (!isOperatorCommand(args)) return import('../dist/cartage-cli.mjs')
   const { main } = await import('../dist/main.js')
   process.exitCode = await main(args)
 }

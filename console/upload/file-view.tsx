@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks'
-import { isForService } from '../../src/contract/import-names.ts'
+import { hasServiceEnding } from '../../src/contract/import-names.ts'
 import type { PlannedColumn } from '../../src/file-import/plan-import.ts'
 import type { FileReading } from '../../src/file-import/read-types.ts'
 import { formatBytes, plural } from '../parts/format.ts'
@@ -116,7 +116,7 @@ type UnreadableProps = Readonly<{ file: File; problem: FileProblem; again: () =>
 
 /** A file that the browser does not read. The service may. */
 function Unreadable({ file, problem, again }: UnreadableProps) {
-  if (problem.kind === 'other-format' && isForService(file.name))
+  if (problem.kind === 'other-format' && hasServiceEnding(file.name))
     return <ImportView files={[file]} again={again} otherwise={<LoadByGdal file={file} />} />
   return (
     <>

@@ -357,8 +357,8 @@ export const serviceSection: CommandSection = {
  * Whether the operator's program runs the words. The first word decides, except that users have `table`, too: there
  * the second word does.
  */
-export function isForService([first = '', second = '', ...rest]: readonly string[]): boolean {
-  if (first === 'help') return second !== 'help' && isForService([second, ...rest])
+export function isOperatorCommand([first = '', second = '', ...rest]: readonly string[]): boolean {
+  if (first === 'help') return second !== 'help' && isOperatorCommand([second, ...rest])
   if (first === 'table') return second === 'share' || second === 'unshare'
   return serviceCommandNames.some((name) => name.split(' ')[0] === first)
 }

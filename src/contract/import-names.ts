@@ -18,5 +18,5 @@ export const serviceEndings = [
   ...['parquet', 'geoparquet', 'arrow', 'arrows', 'feather'],
 ] as const
 
-export const isForService = (name: string) =>
+export const hasServiceEnding = (name: string) =>
   serviceEndings.some((ending) => name.toLowerCase().replace(/\.gz$/, '').endsWith(`.${ending}`))

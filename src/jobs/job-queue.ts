@@ -1,9 +1,20 @@
 import type { Pool } from 'pg'
 import { GroupCommit } from '../postgres/control/group-commit.ts'
 import { hasSqlstate, isConnectionLoss, sqlstate } from '../postgres/sqlstate.ts'
-import type { ClaimRequest } from './claim-store.ts'
-import type { LocalWorker } from './local-worker.ts'
+import type { ClaimRequest, Claims } from './claim-store.ts'
+import type { Job } from './job.ts'
 import { enqueueJobs, type NewJob, type QueueLimits } from './queue-store.ts'
+
+/** The worker inside this process, which needs no notification. */
+export type LocalWorker = Readonly<{
+  /** Runs the jobs that `send` claims. Without a request if the worker is at its limit. `users`: one for each new job. */
+  claimWith: <Answer extends Claims>(
+    users: readonly number[],
+    send: (request?: ClaimRequest) => Promise<Answer>,
+  ) => Promise<Answer>
+  /** For a job that the worker runs: the job when it has ended. Undefined if the worker released or lost the job. */
+  endOf: (userId: number, jobId: string) => Promise<Job | undefined> | undefined
+}>
 
 /** Adds jobs to the queue, with group commit. */
 export class JobQueue {
@@ -12,7 +23,7 @@ export class JobQueue {
   readonly #groupCommit = new GroupCommit<NewJob, Date | null>((jobs, isPatient) =>
     this.#enqueue(jobs, isPatient),
   )
-  #near: LocalWorker | undefined
+  #localWorker: LocalWorker | undefined
 
   constructor(control: Pool, limits: QueueLimits) {
     this.#control = control
@@ -20,8 +31,8 @@ export class JobQueue {
   }
 
   /** From now on this worker gets new jobs at once. The others are notified only when it is at its limit. */
-  giveFirst(worker: LocalWorker): void {
-    this.#near = worker
+  useLocalWorker(worker: LocalWorker): void {
+    this.#localWorker = worker
   }
 
   /** Returns the creation time; null: the user's queue is full. */
@@ -47,9 +58,9 @@ export class JobQueue {
     const enqueue = (request?: ClaimRequest) =>
       enqueueJobs(this.#control, this.#limits, jobs, { isPatient, request })
     // Patient writes may block; do not block the worker.
-    const near = isPatient ? undefined : this.#near
+    const local = isPatient ? undefined : this.#localWorker
     const users = jobs.map(({ account }) => account.userId)
-    const { queued } = await (near ? near.claimWith(users, enqueue) : enqueue())
+    const { queued } = await (local ? local.claimWith(users, enqueue) : enqueue())
     return queued
   }
 }

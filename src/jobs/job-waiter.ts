@@ -6,8 +6,8 @@ import type { ControlPool } from '../postgres/control/control-pool.ts'
 import { Listener } from '../postgres/control/listener.ts'
 import type { AbortLike } from '../postgres/pools/interruption.ts'
 import type { Job } from './job.ts'
+import type { LocalWorker } from './job-queue.ts'
 import { endedJobs, findJob, watchJob } from './job-store.ts'
-import type { LocalWorker } from './local-worker.ts'
 import { finishedChannel } from './queue-store.ts'
 
 /**
@@ -19,7 +19,7 @@ export class JobWaiter {
   readonly #control: ControlPool
   readonly #waiting = new Map<string, Set<Waiter>>()
   readonly #listener: Listener
-  #near: LocalWorker | undefined
+  #localWorker: LocalWorker | undefined
   #isStopped = false
 
   constructor(control: ControlPool, log: Log) {
@@ -35,14 +35,14 @@ export class JobWaiter {
   }
 
   /** From now on, this worker alone is asked about the jobs that it runs. */
-  askFirst(worker: LocalWorker): void {
-    this.#near = worker
+  useLocalWorker(worker: LocalWorker): void {
+    this.#localWorker = worker
   }
 
   /** Returns the job when it has ended, or its current state on timeout or abort. Undefined: no such job. */
   async wait(account: Account, id: string, timeoutMs: number, signal: AbortLike): Promise<Job | undefined> {
     const deadline = performance.now() + timeoutMs
-    const ended = await this.#waitNear(account, id, timeoutMs, signal)
+    const ended = await this.#waitForLocal(account, id, timeoutMs, signal)
     if (ended) return ended
     for (let lookAgainMs = 2; ; lookAgainMs = Math.min(2 * lookAgainMs, longestLookMs)) {
       const turn = this.#nextNews(account, id, signal)
@@ -60,13 +60,13 @@ export class JobWaiter {
   }
 
   /** The job, if this process's worker has ended it. */
-  async #waitNear(
+  async #waitForLocal(
     account: Account,
     id: string,
     timeoutMs: number,
     signal: AbortLike,
   ): Promise<Job | undefined> {
-    const end = this.#near?.endOf(account.userId, id)
+    const end = this.#localWorker?.endOf(account.userId, id)
     if (!end || this.#isStopped) return undefined
     const turn = this.#nextNews(account, id, signal)
     try {

@@ -91,7 +91,7 @@ function openTenantPools(
     paused,
     lingering: new LingeringBackends(lookAtBackends(admin, hosts)),
     backends: { look: lookAtBackends(admin, hosts), end: endBackendOn(admin, hosts) },
-    keeper: new LoginRepair({ admin, hosts, secrets, tempFileMaxBytes: config.tempFileMaxBytes }),
+    check: new LoginRepair({ admin, hosts, secrets, tempFileMaxBytes: config.tempFileMaxBytes }),
   }
   const reads = Buffer.allocUnsafeSlow(readBytes)
   const query = new RolePools({ ...common, ...queryOptions(config, reads) })

@@ -71,6 +71,16 @@ export class Session {
     return { rowsOut: this.#rows.sent, rowsIn: this.#rows.stored, bytesOut: bytesRead, bytesIn: bytesWritten }
   }
 
+  flowSince(then: Flow): Flow {
+    const { flow } = this
+    return {
+      rowsOut: flow.rowsOut - then.rowsOut,
+      rowsIn: flow.rowsIn - then.rowsIn,
+      bytesOut: flow.bytesOut - then.bytesOut,
+      bytesIn: flow.bytesIn - then.bytesIn,
+    }
+  }
+
   /** Bytes sent and received, while a caller's statement waits for the server; else undefined. */
   get trafficWhileWaiting(): number | undefined {
     return this.#running?.isServersTurn ? traffic(socketOf(this.client)) : undefined

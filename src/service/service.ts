@@ -320,8 +320,8 @@ async function openWorker(services: Services, started: StartedParts): Promise<vo
     limitMs: config.shutdownGraceMs + 10_000,
     stop: () => worker.stop(config.shutdownGraceMs),
   })
-  jobQueue.giveFirst(worker)
-  jobWaiter.askFirst(worker)
+  jobQueue.useLocalWorker(worker)
+  jobWaiter.useLocalWorker(worker)
 }
 
 /** Finishes or removes what an earlier process left half-way. */

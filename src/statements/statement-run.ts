@@ -4,7 +4,6 @@ import type { AbortLike } from '../postgres/pools/interruption.ts'
 import type { Flow, Session } from '../postgres/session.ts'
 import type { WireHandler, WireOutcome } from '../postgres/wire/wire-handler.ts'
 import type { WireQuery, WireText } from '../postgres/wire/wire-query.ts'
-import { flowSince } from '../usage/flow-since.ts'
 import { usageCounts } from '../usage/usage-counts.ts'
 import { unlessAborted } from '../waiting/unless-aborted.ts'
 import type { RunningStatement } from './running-statements.ts'
@@ -186,7 +185,7 @@ export class StatementRun {
     const { databases, statement } = this.#options
     const { kind, principal } = statement
     usageCounts(databases).add(principal.account.userId, kind, {
-      ...flowSince(this.session, this.#flowBefore),
+      ...this.session.flowSince(this.#flowBefore),
       postgresMs: this.elapsedMs,
       requests: kind === 'session' || kind === 'export' ? 1 : 0,
     })

@@ -5,23 +5,23 @@ import { releaseClaims } from '../jobs/queue-store.ts'
 import { type Use, usageCounts } from '../usage/usage-counts.ts'
 import { runImport } from './import-step.ts'
 import { JobRun } from './job-run.ts'
-import { end, type Interruption, release, reloadRun } from './record-run.ts'
+import { end, type LeaveReason, release, reloadRun } from './record-run.ts'
 import { runStep, settleTakenOver } from './run-step.ts'
 import type { WorkContext } from './work-context.ts'
 
 /** How a worker leaves a job: the ended job, or why it has not ended. `dropped`: an unexpected error. */
-export type JobExit = Job | 'dropped' | Exclude<Interruption, 'other epoch'>
+export type JobExit = Job | 'dropped' | Exclude<LeaveReason, 'other epoch'>
 
 /** Continues a job to its end, as long as it is ours. Never rejects. */
 export async function executeJob(context: WorkContext, claimed: ClaimedJob): Promise<JobExit> {
   const { log } = context
   logStart(context, claimed)
-  const parting = await executeWhileOurs(context, claimed).catch((error: unknown) =>
+  const exit = await executeWhileOurs(context, claimed).catch((error: unknown) =>
     drop(context, claimed, error),
   )
-  if (claimed.job.isImport && parting !== 'released') await context.imports.forget(claimed.job.id)
-  log.debug({ jobId: claimed.job.id, parting: typeof parting === 'object' ? 'ended' : parting }, 'job')
-  return parting
+  if (claimed.job.isImport && exit !== 'released') await context.imports.forget(claimed.job.id)
+  log.debug({ jobId: claimed.job.id, exit: typeof exit === 'object' ? 'ended' : exit }, 'job')
+  return exit
 }
 
 function logStart({ log, metrics }: WorkContext, { job, flight }: ClaimedJob): void {
@@ -36,8 +36,8 @@ async function executeWhileOurs(context: WorkContext, claimed: ClaimedJob): Prom
   let run = new JobRun(context.epoch.id, claimed)
   try {
     for (;;) {
-      const parting = await runToEnd(context, run)
-      if (parting !== 'other epoch') return parting
+      const exit = await runToEnd(context, run)
+      if (exit !== 'other epoch') return exit
       const reloaded = await reloadRun(context, run)
       if (!reloaded) return 'no longer ours'
       run = reloaded
@@ -48,7 +48,7 @@ async function executeWhileOurs(context: WorkContext, claimed: ClaimedJob): Prom
 }
 
 /** First settles the statement in flight, then runs step by step. */
-async function runToEnd(context: WorkContext, run: JobRun): Promise<Job | Interruption> {
+async function runToEnd(context: WorkContext, run: JobRun): Promise<Job | LeaveReason> {
   let interruption = await settleTakenOver(context, run)
   while (!interruption && !isFinal(run.job.status)) {
     interruption = await (context.interrupted.aborted ? release(context, run) : runNext(context, run))
@@ -59,7 +59,7 @@ async function runToEnd(context: WorkContext, run: JobRun): Promise<Job | Interr
   return ended
 }
 
-async function runNext(context: WorkContext, run: JobRun): Promise<Interruption | undefined> {
+async function runNext(context: WorkContext, run: JobRun): Promise<LeaveReason | undefined> {
   const startedAt = performance.now()
   try {
     return await (run.job.isImport ? runImport(context, run) : runStep(context, run))

@@ -31,7 +31,7 @@ import { isUnconfirmed, type WireError } from '../postgres/wire/wire-error.ts'
 import { userDataSize } from '../usage/user-data-size.ts'
 import type { JobRun } from './job-run.ts'
 import { openSession } from './open-session.ts'
-import { announce, type Interruption, release } from './record-run.ts'
+import { announce, type LeaveReason, release } from './record-run.ts'
 import { abandonJob, beginStepAgain, clip, settleLoss, stopStep } from './run-step.ts'
 import { beginTransaction, commit } from './statement.ts'
 import type { WorkContext } from './work-context.ts'
@@ -40,7 +40,7 @@ import type { WorkContext } from './work-context.ts'
  * Runs an import, the one step of its job: unpacks its file, then loads it in one transaction as the role of its key.
  * Begun, announced and settled as a statement of any job, so its outcome is known after any crash.
  */
-export async function runImport(context: WorkContext, run: JobRun): Promise<Interruption | undefined> {
+export async function runImport(context: WorkContext, run: JobRun): Promise<LeaveReason | undefined> {
   const { databases, imports, interrupted } = context
   const { job, claimed } = run
   const record = await findImport(databases.control, claimed, job.id)
@@ -80,7 +80,7 @@ async function waitForFile(
   context: WorkContext,
   run: JobRun,
   resumedAt: Date | null,
-): Promise<Interruption | undefined> {
+): Promise<LeaveReason | undefined> {
   const { createdAt } = run.job
   if (isOlder(resumedAt && resumedAt > createdAt ? resumedAt : createdAt, longestWaitMs)) {
     failBefore(run, 'The file of the import is gone')
@@ -136,7 +136,7 @@ class ImportWork {
     this.#timers = [setInterval(() => this.#tick(), tickMs)]
   }
 
-  async run(): Promise<Interruption | undefined> {
+  async run(): Promise<LeaveReason | undefined> {
     const { claimed } = this.#run
     const attempt = await beginAttempt(this.#context.databases.control, claimed)
     if (attempt === undefined) return 'no longer ours'
@@ -182,7 +182,7 @@ class ImportWork {
   async #load(
     prepared: Awaited<ReturnType<typeof prepareImport>>,
     converter: Loading['converter'],
-  ): Promise<Interruption | undefined> {
+  ): Promise<LeaveReason | undefined> {
     const context = this.#context
     const run = this.#run
     const { account, role } = this.#owner
@@ -210,7 +210,7 @@ class ImportWork {
     session: Session,
     flight: Flight,
     { converter, ...prepared }: Awaited<ReturnType<typeof prepareImport>> & Pick<Loading, 'converter'>,
-  ): Promise<Interruption | undefined> {
+  ): Promise<LeaveReason | undefined> {
     const { imports, databases } = this.#context
     const { account } = this.#owner
     let isStored = false
@@ -264,7 +264,7 @@ class ImportWork {
   }
 
   /** Nothing of it stays but what it tells. */
-  async #endPreview(session: Session, result: ImportResult): Promise<Interruption | undefined> {
+  async #endPreview(session: Session, result: ImportResult): Promise<LeaveReason | undefined> {
     await session.clean().catch(() => session.destroy())
     if (!(await this.#save(result))) return 'no longer ours'
     this.#run.advance(stepSucceeded(this.#run.job, new Date()))
@@ -291,7 +291,7 @@ class ImportWork {
   }
 
   /** The connection is gone, or was cut by us: PostgreSQL knows whether the import happened. */
-  async #lost(flight: Flight, error: unknown): Promise<Interruption | undefined> {
+  async #lost(flight: Flight, error: unknown): Promise<LeaveReason | undefined> {
     await this.#run.session?.destroy()
     this.#context.log.warn({ err: error, jobId: this.#run.job.id }, 'an import lost its connection')
     const loss = { isTimedOut: this.#isLate, isInnocent: false, isCut: true }
@@ -336,14 +336,14 @@ class ImportWork {
     return wantedTable(source, options)
   }
 
-  async #skip(): Promise<Interruption | undefined> {
+  async #skip(): Promise<LeaveReason | undefined> {
     const table = this.#wantedName
     await this.#save({ tables: [table], created: 0, warnings: {}, error: nameTaken(table) })
     this.#run.advance(stepSucceeded(this.#run.job, new Date()))
     return undefined
   }
 
-  async #fail({ code, message }: ImportFailure): Promise<Interruption | undefined> {
+  async #fail({ code, message }: ImportFailure): Promise<LeaveReason | undefined> {
     const warnings = this.#warnings.document
     const rejected = this.#rejects && rejectedOf(this.#rejects)
     await this.#save({ tables: [], created: 0, warnings, rejected, error: { code, text: clip(message) } })
@@ -354,7 +354,7 @@ class ImportWork {
   }
 
   /** Stopped: the worker is to end, or the import was cancelled. */
-  #leave(): Promise<Interruption> | Interruption {
+  #leave(): Promise<LeaveReason> | LeaveReason {
     return this.#context.interrupted.aborted ? release(this.#context, this.#run) : 'no longer ours'
   }
 

@@ -7,7 +7,6 @@ import type { Flight } from '../jobs/job-store.ts'
 import type { JobWrite } from '../jobs/write-store.ts'
 import { firstHostId } from '../postgres/hosts.ts'
 import type { Flow, Session } from '../postgres/session.ts'
-import { flowSince } from '../usage/flow-since.ts'
 
 /** A claimed job in this worker: the row as last written, and what has happened since. Only this class changes it. */
 export class JobRun {
@@ -100,7 +99,7 @@ export class JobRun {
   takeFlow(): Flow | null {
     const begunOn = this.#begunOn
     this.#begunOn = null
-    return begunOn && flowSince(begunOn.session, begunOn.before)
+    return begunOn ? begunOn.session.flowSince(begunOn.before) : null
   }
 
   /** Takes the open transaction, for one use. */

@@ -13,10 +13,10 @@ import { settleUntilKnown } from './settle-flight.ts'
 import type { WorkContext } from './work-context.ts'
 
 /** Why we stop before the job has ended. */
-export type Interruption = 'released' | 'no longer ours' | 'other epoch'
+export type LeaveReason = 'released' | 'no longer ours' | 'other epoch'
 
 /** Why a statement must not be sent. `gone`: its host does not know the backend of its connection. */
-export type Stop = Interruption | SettledOutcome | 'gone'
+export type Stop = LeaveReason | SettledOutcome | 'gone'
 
 /** Reloads the state from the database after a crash of the server: what we knew may no longer be true. */
 export async function reloadRun(context: WorkContext, run: JobRun): Promise<JobRun | undefined> {
@@ -97,19 +97,19 @@ async function isStillOurs(context: WorkContext, run: JobRun): Promise<boolean> 
   return found?.revision === run.revision
 }
 
-export async function save(context: WorkContext, run: JobRun): Promise<Interruption | undefined> {
+export async function save(context: WorkContext, run: JobRun): Promise<LeaveReason | undefined> {
   return followUp(run, await write(context, run.toWrite()))
 }
 
 /** An untouched job returns to its place in the queue; any other stays running, without a worker. */
-export async function release(context: WorkContext, run: JobRun): Promise<Interruption> {
+export async function release(context: WorkContext, run: JobRun): Promise<LeaveReason> {
   const job = run.isUntouched ? accepted(requeue(run.job, new Date())) : run.job
   const written = await write(context, { ...run.toWrite(job), isReleased: true })
   return followUp(run, written) ?? 'released'
 }
 
 /** The running item was rolled back: puts the job aside until its next attempt. */
-export async function waitForRetry(context: WorkContext, run: JobRun): Promise<Interruption> {
+export async function waitForRetry(context: WorkContext, run: JobRun): Promise<LeaveReason> {
   const { retry, retries = 0 } = run.job
   const delayMs = Math.min(retry!.backoffMs * 2 ** retries, longestBackoffMs)
   // Until when, the database tells by its own clock.
@@ -121,7 +121,7 @@ export async function waitForRetry(context: WorkContext, run: JobRun): Promise<I
 const longestBackoffMs = 3_600_000
 
 /** Returns the job as it has ended. */
-export async function end(context: WorkContext, run: JobRun): Promise<Job | Interruption> {
+export async function end(context: WorkContext, run: JobRun): Promise<Job | LeaveReason> {
   const ended = await write(context, endOf(run.toWrite().from, run.job, run.epoch))
   if (ended.outcome === 'written') logEnd(context, run.job, ended.at)
   return followUp(run, ended) ?? { ...run.job, updatedAt: ended.at }
@@ -142,7 +142,7 @@ function retryControlWrite<T>({ log, abandoned }: WorkContext, write: () => Prom
   })
 }
 
-function followUp(run: JobRun, { outcome }: WriteResult): Interruption | undefined {
+function followUp(run: JobRun, { outcome }: WriteResult): LeaveReason | undefined {
   if (outcome === 'other epoch') return 'other epoch'
   if (outcome === 'not ours') return 'no longer ours'
   run.noteWritten()

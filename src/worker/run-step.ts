@@ -12,7 +12,7 @@ import type { JobRun } from './job-run.ts'
 import { openSession } from './open-session.ts'
 import {
   announce,
-  type Interruption,
+  type LeaveReason,
   release,
   type Stop,
   save,
@@ -30,7 +30,7 @@ import {
 import type { WorkContext } from './work-context.ts'
 
 /** Runs the next step of a job: connects; begins, announces and sends its statement; settles the outcome. */
-export async function runStep(context: WorkContext, run: JobRun): Promise<Interruption | undefined> {
+export async function runStep(context: WorkContext, run: JobRun): Promise<LeaveReason | undefined> {
   if (run.session?.isLeftBehind) await run.dropSession()
   const opened = await openSession(context, run)
   if (opened.kind === 'vanished') return abandonJob(run, opened.reason)
@@ -89,7 +89,7 @@ export async function beginStepAgain(
   context: WorkContext,
   run: JobRun,
   cause: unknown,
-): Promise<Interruption | undefined> {
+): Promise<LeaveReason | undefined> {
   if ((await run.dropUnsent()) < mostUnsent) return undefined
   const { health, interrupted } = context
   const isHostThere = await health.tenantFailed(run.claimed.target, cause, interrupted)
@@ -104,7 +104,7 @@ export async function beginStepAgain(
 const mostUnsent = 3
 
 /** The statement was not sent: the job is no longer ours, or its step was sent before. */
-export function stopStep(run: JobRun, stop: Exclude<Stop, 'gone'>): Interruption | undefined {
+export function stopStep(run: JobRun, stop: Exclude<Stop, 'gone'>): LeaveReason | undefined {
   if (typeof stop === 'string') return stop
   run.advance(stepSettled(run.job, stop))
   return undefined
@@ -114,7 +114,7 @@ async function settle(
   context: WorkContext,
   run: JobRun,
   outcome: StepOutcome,
-): Promise<Interruption | undefined> {
+): Promise<LeaveReason | undefined> {
   switch (outcome.kind) {
     case 'refused':
       run.runOutside()
@@ -157,7 +157,7 @@ async function tryLater(
   context: WorkContext,
   run: JobRun,
   failure: Failure,
-): Promise<Interruption | undefined> {
+): Promise<LeaveReason | undefined> {
   const flight = run.flight!
   await run.dropSession()
   if (failure.isOutside) return tryOutsideLater(context, run, failure, flight)
@@ -174,14 +174,14 @@ async function tryOutsideLater(
   run: JobRun,
   { reason, sqlstate: state }: Failure,
   flight: Flight,
-): Promise<Interruption | undefined> {
+): Promise<LeaveReason | undefined> {
   if (run.isBesideControl || (await takeBackMark(context, run, flight))) return waitForRetry(context, run)
   run.advance(stepFailed(run.job, clip(reason), new Date(), state))
   return isFinal(run.job.status) ? undefined : save(context, run)
 }
 
 /** A job that we took over may be in flight on a connection of its last worker. */
-export async function settleTakenOver(context: WorkContext, run: JobRun): Promise<Interruption | undefined> {
+export async function settleTakenOver(context: WorkContext, run: JobRun): Promise<LeaveReason | undefined> {
   const { flight } = run
   if (!flight) return undefined
   const reason = 'its worker was lost'
@@ -193,7 +193,7 @@ export async function settleLoss(
   context: WorkContext,
   run: JobRun,
   loss: Loss,
-): Promise<Interruption | undefined> {
+): Promise<LeaveReason | undefined> {
   const isInnocent = loss.isInnocent || (loss.isCut && (await isStillRunning(context, run, loss)))
   const outcome = await settleUntilKnown(context, run.claimed, loss.flight)
   // The next worker of the job asks again.

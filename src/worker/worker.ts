@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events'
 import { isFinal } from '../contract/job-status.ts'
 import type { ClaimedJob, ClaimRequest, Claims } from '../jobs/claim-store.ts'
 import type { Job } from '../jobs/job.ts'
-import type { LocalWorker } from '../jobs/local-worker.ts'
+import type { LocalWorker } from '../jobs/job-queue.ts'
 import {
   capLastServed,
   claimsOf,
@@ -232,8 +232,8 @@ export class Worker implements LocalWorker {
       abandoned: abandon.signal,
     }
     const run = async (interrupted: AbortSignal) => {
-      const parting = await executeJob({ ...context, interrupted }, claimed)
-      if (typeof parting === 'object') return parting
+      const exit = await executeJob({ ...context, interrupted }, claimed)
+      if (typeof exit === 'object') return exit
       // The exchange that ends a job tells whether there is another one.
       this.#hear('')
       return undefined

@@ -281,7 +281,7 @@ async function poolOfOne(t: Parameters<typeof setup>[0], options: Partial<RolePo
     name: 'test',
     hosts: databases.hosts,
     passwordOf: ({ role }) => secrets.rolePassword(role),
-    keeper: new LoginRepair({ ...databases, secrets, tempFileMaxBytes: config.tempFileMaxBytes }),
+    check: new LoginRepair({ ...databases, secrets, tempFileMaxBytes: config.tempFileMaxBytes }),
     settings: { statement_timeout: config.queryTimeoutMs },
     maxPerHost: 1,
     maxPerRole: 1,

@@ -2,7 +2,7 @@ import { readUserConfig } from '../../config/config.ts'
 import { UsageError } from '../command-error.ts'
 import { type HelpPages, helpCommand, inColumns } from '../help.ts'
 import type { Program } from '../run-program.ts'
-import { isForService, serviceSection } from '../service-commands.ts'
+import { isOperatorCommand, serviceSection } from '../service-commands.ts'
 import { openTerminal } from '../terminal.ts'
 import { keyCommands } from './account/keys.ts'
 import { mapCommands } from './account/maps.ts'
@@ -85,7 +85,7 @@ export const userProgram: Program<UserCall> = {
   },
   explain: explainFailure,
   refuse: (words) =>
-    isForService(words)
+    isOperatorCommand(words)
       ? new UsageError(`'cartage ${words[0]}' runs on the machine of the service: install the package there`)
       : undefined,
 }

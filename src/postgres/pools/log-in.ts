@@ -11,7 +11,7 @@ import { ScramClient } from '../wire/scram-client.ts'
 import { sessionOptions } from './session-options.ts'
 
 /** Checks the password and settings of a role, and restores them. */
-export type Keeper = Readonly<{
+export type LoginCheck = Readonly<{
   isAsChosen: (client: pg.Client) => Promise<boolean>
   repair: (target: SessionTarget) => Promise<void>
 }>
@@ -21,7 +21,7 @@ export type LogInOptions = Readonly<{
   hosts: Hosts
   passwordOf: (target: SessionTarget) => string
   /** For tenants, whose roles can change themselves. */
-  keeper?: Keeper
+  check?: LoginCheck
   /** Creates the socket; by default a plain one. */
   openSocket?: () => Socket
   /** Start-up settings of every connection, such as statement_timeout. */
@@ -40,7 +40,7 @@ export async function logIn(options: LogInOptions, target: SessionTarget): Promi
   for (let attempt = 1; ; attempt += 1) {
     const client = await attemptLogin(options, target, attempt === mostAttempts)
     if (client) return client
-    await options.keeper?.repair(target)
+    await options.check?.repair(target)
   }
 }
 
@@ -52,15 +52,15 @@ async function attemptLogin(
 ): Promise<pg.Client | undefined> {
   try {
     const client = await connect(options, target)
-    if (!options.keeper || (await isSound(options.keeper, client))) return client
+    if (!options.check || (await isSound(options.check, client))) return client
     if (isLast) throw new Error(`the role ${target.role} keeps changing itself`)
   } catch (error) {
-    // Only the administrator has no keeper, and some of its settings need a superuser.
-    if (!options.keeper && hasSqlstate(error, sqlstate.insufficientPrivilege)) {
+    // The administrator alone has no check, and some of its settings need a superuser.
+    if (!options.check && hasSqlstate(error, sqlstate.insufficientPrivilege)) {
       refuseWithoutSuperuser(options.hosts, target, error)
       return undefined
     }
-    if (isLast || !options.keeper || isUnavailable(error)) throw loginError(error)
+    if (isLast || !options.check || isUnavailable(error)) throw loginError(error)
   }
   return undefined
 }
@@ -73,8 +73,8 @@ function refuseWithoutSuperuser(hosts: Hosts, { hostId }: SessionTarget, error: 
 }
 
 /** A session that ends during the check is not sound either: a role can set itself an idle timeout of one millisecond. */
-async function isSound(keeper: Keeper, client: pg.Client): Promise<boolean> {
-  const isChosen = await keeper.isAsChosen(client).catch(() => false)
+async function isSound(check: LoginCheck, client: pg.Client): Promise<boolean> {
+  const isChosen = await check.isAsChosen(client).catch(() => false)
   if (!isChosen) await client.end().catch(() => undefined)
   return isChosen
 }

@@ -10,7 +10,7 @@ import { quoteIdentifier } from '../quote.ts'
 import type { Session } from '../session.ts'
 import { adminTarget, type SessionTarget } from '../session-target.ts'
 import { hasSqlstate, sqlstate } from '../sqlstate.ts'
-import type { Keeper } from './log-in.ts'
+import type { LoginCheck } from './log-in.ts'
 import type { RolePools } from './role-pools.ts'
 
 export type LoginRepairOptions = Readonly<{
@@ -24,7 +24,7 @@ export type LoginRepairOptions = Readonly<{
  * Restores the logins of tenants. PostgreSQL lets every role change its own password and settings, even to values that
  * block its login, end its sessions, or change results for other callers with the same role.
  */
-export class LoginRepair implements Keeper {
+export class LoginRepair implements LoginCheck {
   readonly #options: LoginRepairOptions
   readonly #repairs = new Map<string, Promise<void>>()
 

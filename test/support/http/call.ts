@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import type { TestContext } from 'node:test'
-import { isForService } from '../../../src/cli/service-commands.ts'
+import { isOperatorCommand } from '../../../src/cli/service-commands.ts'
 import { program, userProgram } from '../service/program.ts'
 import type { Setup } from '../service/setup.ts'
 
@@ -42,7 +42,7 @@ export function beginCartage(env: Record<string, string>, args: readonly string[
   return { child, ended }
 }
 
-const programOf = (args: readonly string[]) => (isForService(args) ? program : [userProgram])
+const programOf = (args: readonly string[]) => (isOperatorCommand(args) ? program : [userProgram])
 
 /** Neither profiles nor history of the person who runs the tests. */
 const home = await mkdtemp(join(tmpdir(), 'cartage-home-'))

@@ -18,7 +18,7 @@ import { writeAll, writeWhole } from '../whole-file.ts'
 import { partsOf, tellCut } from './kept-rows.ts'
 
 /** Whether the service reads the file, not this program: other kinds than CSV and GeoJSON, addresses, standard input. */
-export function isForService({ args, values }: UserCall): boolean {
+export function isReadByService({ args, values }: UserCall): boolean {
   const [path = ''] = args
   if (path === '-' || isUrl(path) || values.layer !== undefined) return true
   const ending = /\.([a-z0-9]+)(?:\.gz)?$/i.exec(path)?.[1]?.toLowerCase()

@@ -24,7 +24,7 @@ import { checkPoints, columnsOf } from './append.ts'
 import { describePlan } from './describe-plan.ts'
 import { showLine } from './failed-line.ts'
 import { formsOf } from './forms.ts'
-import { importByService, isForService } from './import-by-service.ts'
+import { importByService, isReadByService } from './import-by-service.ts'
 import { type ImportInput, openInput } from './import-input.ts'
 import { checkLoadOptions } from './load-options.ts'
 import { loadRows } from './load-rows.ts'
@@ -107,7 +107,7 @@ export const importCommand: UserCommand = {
   ],
   run: async (call) => {
     checkLoadOptions(call)
-    if (isForService(call)) return importByService(call)
+    if (isReadByService(call)) return importByService(call)
     if (call.values.kind !== undefined) throw new UsageError('--kind goes with standard input (-)')
     const file = await openInput(call.args[0]!, dialectOptions(call))
     const reading = await readInput(call, file)
