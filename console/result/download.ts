@@ -1,4 +1,5 @@
 import { randomId } from '../../src/client/http/random-id.ts'
+import { type FormatFacts, formatFacts } from '../../src/contract/format-facts.ts'
 import type { SqlFormat } from '../../src/contract/formats.ts'
 import { addressOf } from '../api/request.ts'
 import type { ResultSource } from './result.ts'
@@ -12,20 +13,9 @@ export type DownloadFormat = Readonly<{
 }>
 
 export const downloadFormats: readonly DownloadFormat[] = [
-  { label: 'CSV', format: 'csv', extension: 'csv' },
-  { label: 'JSON', format: 'json', extension: 'json' },
-  { label: 'NDJSON', format: 'ndjson', extension: 'ndjson' },
-  { label: 'GeoJSON', format: 'geojson', extension: 'geojson' },
-  { label: 'GeoPackage', format: 'gpkg', extension: 'gpkg' },
-  { label: 'Shapefile', format: 'shp', extension: 'zip' },
-  { label: 'FlatGeobuf', format: 'fgb', extension: 'fgb' },
-  { label: 'KML', format: 'kml', extension: 'kml' },
-  { label: 'Excel', format: 'xlsx', extension: 'xlsx' },
-  { label: 'SpatiaLite', format: 'spatialite', extension: 'sqlite' },
-  { label: 'TopoJSON', format: 'topojson', extension: 'topojson' },
-  { label: 'SVG', format: 'svg', extension: 'svg' },
-  { label: 'Parquet', format: 'parquet', extension: 'parquet' },
-  { label: 'Arrow', format: 'arrow', extension: 'arrow' },
+  ...Object.entries<FormatFacts>(formatFacts).flatMap(([format, { label, extension }]) =>
+    label === undefined ? [] : { label, format: format as SqlFormat, extension },
+  ),
   { label: 'CSV (COPY)', copy: '(format csv, header)', extension: 'csv' },
   { label: 'Text (COPY)', copy: '(format text)', extension: 'txt' },
   { label: 'Binary (COPY)', copy: '(format binary)', extension: 'dmp' },

@@ -4,20 +4,19 @@ import type { ConverterLimits, SandboxKind } from './sandbox.ts'
 /** A format that GDAL writes. */
 export type GdalFormat = keyof typeof gdalFormats
 
-/** Its driver and options, and how its files end. `needsGeometry`: it has no rows without one. `fid`: its column of ids. */
+/** Its driver and options. `needsGeometry`: it has no rows without one. `fid`: its column of ids. */
 export const gdalFormats = {
-  gpkg: { driver: 'GPKG', options: [], extension: 'gpkg', needsGeometry: false, fid: 'fid' },
-  kml: { driver: 'KML', options: [], extension: 'kml', needsGeometry: true, fid: undefined },
-  xlsx: { driver: 'XLSX', options: [], extension: 'xlsx', needsGeometry: false, fid: undefined },
+  gpkg: { driver: 'GPKG', options: [], needsGeometry: false, fid: 'fid' },
+  kml: { driver: 'KML', options: [], needsGeometry: true, fid: undefined },
+  xlsx: { driver: 'XLSX', options: [], needsGeometry: false, fid: undefined },
   spatialite: {
     driver: 'SQLite',
     options: ['-dsco', 'SPATIALITE=YES', '-lco', 'LAUNDER=NO'],
-    extension: 'sqlite',
     needsGeometry: false,
     fid: 'ogc_fid',
   },
-  fgb: { driver: 'FlatGeobuf', options: [], extension: 'fgb', needsGeometry: true, fid: undefined },
-  shp: { driver: 'ESRI Shapefile', options: [], extension: 'zip', needsGeometry: true, fid: undefined },
+  fgb: { driver: 'FlatGeobuf', options: [], needsGeometry: true, fid: undefined },
+  shp: { driver: 'ESRI Shapefile', options: [], needsGeometry: true, fid: undefined },
 } as const
 
 /** The file that the rows are written to first, in the directory of the conversion: CSV. */

@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { formatFacts } from '../contract/format-facts.ts'
 import { ConversionError, convertRows } from './convert-rows.ts'
 import { type Conversion, type FileTable, gdalFormats } from './gdal-formats.ts'
 import { writeShapefiles } from './write-shapefiles.ts'
@@ -6,7 +7,8 @@ import { writeShapefiles } from './write-shapefiles.ts'
 /** Writes the rows in a format of GDAL and returns the path of the file. Throws a ConversionError. */
 export async function writeFile(conversion: Conversion): Promise<string> {
   const { directory, format, table } = conversion
-  const { fid, extension } = gdalFormats[format]
+  const { fid } = gdalFormats[format]
+  const { extension } = formatFacts[format]
   const output = `output.${extension}`
   const { idColumn } = table
   if (format === 'shp') {

@@ -1,4 +1,5 @@
 import type { CopyAnswer, SqlAnswer } from '../../contract/documents.ts'
+import { type FormatFacts, formatFacts } from '../../contract/format-facts.ts'
 import type { ContentEncoding, SortOrder, SqlFormat, Total } from '../../contract/formats.ts'
 import { jsonReader, type Numbers } from '../exact-json.ts'
 import type { ExpectedStart } from '../http/expected-answer.ts'
@@ -136,26 +137,14 @@ function queryCall(
     parameters: { name },
     json: { ...bodyOf(bound), ...rest },
     headers: { accept: '*/*' },
-    look: looks[options.format ?? 'json'],
+    look: startOf(options.format ?? 'json'),
     isRepeatable,
     signal,
   }
 }
 
-export const looks = {
-  json: { type: 'application/json', start: '{"rows":[' },
-  geojson: { type: 'application/json', start: '{"type":"FeatureCollection"' },
-  csv: { type: 'text/csv', start: '' },
-  ndjson: { type: 'application/x-ndjson', start: '' },
-  arrow: { type: 'application/vnd.apache.arrow.stream', start: '' },
-  parquet: { type: 'application/vnd.apache.parquet', start: '' },
-  gpkg: { type: 'application/geopackage+sqlite3', start: '' },
-  shp: { type: 'application/zip', start: '' },
-  fgb: { type: 'application/vnd.flatgeobuf', start: '' },
-  kml: { type: 'application/vnd.google-earth.kml+xml', start: '' },
-  xlsx: { type: 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet', start: '' },
-  spatialite: { type: 'application/vnd.sqlite3', start: '' },
-  svg: { type: 'image/svg+xml', start: '<?xml' },
-  topojson: { type: 'application/json', start: '{"type":"Topology"' },
-  arraybuffer: { type: 'application/octet-stream', start: '' },
-} as const satisfies Record<SqlFormat, ExpectedStart>
+/** How the answer of a format begins. */
+export function startOf(format: SqlFormat): ExpectedStart {
+  const { type, start = '' }: FormatFacts = formatFacts[format]
+  return { type: type.split(';')[0]!, start }
+}

@@ -4,7 +4,7 @@ import type { QueryDefinition, SavedQueryDocument, SavedQueryList } from '../../
 import { jsonReader, type Numbers } from '../exact-json.ts'
 import { type Connection, sendForText } from '../http/send.ts'
 import { sendForBytes, sendForJson } from '../http/send-checked.ts'
-import { type AsFile, type DownloadOptions, looks, unlessAs } from './data-api.ts'
+import { type AsFile, type DownloadOptions, startOf, unlessAs } from './data-api.ts'
 import { RowStream } from './row-stream.ts'
 import { jsonValue, type SqlValue } from './sql-statement.ts'
 
@@ -82,7 +82,7 @@ function sendRun(
     parameters,
     json: { ...json, ...rest, format },
     headers: { accept: '*/*' },
-    look: looks[format],
+    look: startOf(format),
     isRepeatable: true,
     signal,
   }

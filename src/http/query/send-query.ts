@@ -3,6 +3,7 @@ import type { Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { FastifyReply } from 'fastify'
 import type { Principal } from '../../auth/account.ts'
+import { formatFacts } from '../../contract/format-facts.ts'
 import { fileFormats, type SqlFormat } from '../../contract/formats.ts'
 import { type GdalFormat, gdalFormats } from '../../convert/gdal-formats.ts'
 import { answerQuery } from '../../query/answer-query.ts'
@@ -148,34 +149,16 @@ async function sendEncoded(reply: FastifyReply, query: Query, body: string, enco
 }
 
 function setHeaders(reply: FastifyReply, { format, filename }: Query): FastifyReply {
-  reply.header('content-type', contentTypes[format])
+  const { type, extension } = formatFacts[format]
+  reply.header('content-type', type)
   // A saved query varies by more.
   if (!String(reply.getHeader('vary') ?? '').includes('Accept-Encoding'))
     reply.header('vary', 'Accept-Encoding')
   if (filename === undefined && format !== 'csv' && !isFile(format)) return reply
   const name = filename ?? 'cartodb-query'
-  const extension = `.${isGdalFormat(format) ? gdalFormats[format].extension : format}`
-  const file = name.toLowerCase().endsWith(extension) ? name : name + extension
+  const file = name.toLowerCase().endsWith(`.${extension}`) ? name : `${name}.${extension}`
   // A drawing has no text of a caller.
   return reply.header('content-disposition', contentDisposition(file, format === 'svg'))
 }
 
 const isFile = (format: SqlFormat) => fileFormats.some((known) => known === format)
-
-const contentTypes: Record<SqlFormat, string> = {
-  json: 'application/json; charset=utf-8',
-  geojson: 'application/json; charset=utf-8',
-  csv: 'text/csv; charset=utf-8; header=present',
-  ndjson: 'application/x-ndjson; charset=utf-8',
-  arrow: 'application/vnd.apache.arrow.stream',
-  parquet: 'application/vnd.apache.parquet',
-  gpkg: 'application/geopackage+sqlite3',
-  shp: 'application/zip',
-  fgb: 'application/vnd.flatgeobuf',
-  kml: 'application/vnd.google-earth.kml+xml',
-  xlsx: 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet',
-  spatialite: 'application/vnd.sqlite3',
-  svg: 'image/svg+xml; charset=utf-8',
-  topojson: 'application/json; charset=utf-8',
-  arraybuffer: 'application/octet-stream',
-}

@@ -1,5 +1,6 @@
 import { createReadStream } from 'node:fs'
 import { basename } from 'node:path'
+import { formatFacts } from '../../../contract/format-facts.ts'
 import { fileFormats, sqlFormats } from '../../../contract/formats.ts'
 import { formatBytes, formatDuration, plural } from '../../../contract/text/format.ts'
 import type { CommandResult } from '../../command.ts'
@@ -109,25 +110,12 @@ function formatByName(file = ''): ExportFormat {
   throw new UsageError(`unknown file type .${extension}: use --format, one of ${exportFormats.join(', ')}`)
 }
 
-const extensions: ReadonlyMap<string, ExportFormat> = new Map([
-  ['csv', 'csv'],
-  ['geojson', 'geojson'],
-  ['ndjson', 'ndjson'],
+const extensions: ReadonlyMap<string, ExportFormat> = new Map<string, ExportFormat>([
+  ...sqlFormats.map((format) => [formatFacts[format].extension, format] as const),
   ['jsonl', 'ndjson'],
-  ['json', 'json'],
-  ['arrow', 'arrow'],
   ['arrows', 'arrow'],
-  ['parquet', 'parquet'],
   ['geoparquet', 'parquet'],
-  ['gpkg', 'gpkg'],
-  ['zip', 'shp'],
   ['shp', 'shp'],
-  ['fgb', 'fgb'],
-  ['kml', 'kml'],
-  ['xlsx', 'xlsx'],
-  ['sqlite', 'spatialite'],
-  ['svg', 'svg'],
-  ['topojson', 'topojson'],
   ['tsv', 'text'],
   ['txt', 'text'],
 ])
