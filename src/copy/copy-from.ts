@@ -9,9 +9,9 @@ import { type Copies, copyOptions } from './copies.ts'
 import { CopyRun, type LoadRecord } from './copy-run.ts'
 import { checkLoad, type Loaded, type LoadInput, loadRows } from './load/load.ts'
 import type { LoadOptions } from './load/load-options.ts'
+import { pumpIntoCopy } from './pump-into-copy.ts'
 import type { QuotaShare } from './quota-ledger.ts'
 import type { Upload } from './upload.ts'
-import { UploadPump } from './upload-pump.ts'
 
 /** Without options a plain COPY; see LoadOptions. */
 export type Load = Readonly<{
@@ -81,25 +81,11 @@ async function joinQuota(
 
 const isOverQuota = (error: unknown) => error instanceof AppError && error.code === 'quota-exceeded'
 
-async function store({ run, statement, upload, share, maxBytes, record }: LoadInput): Promise<number> {
+async function store(input: LoadInput): Promise<number> {
+  const { run, statement, record } = input
   const copy = new CopyRun(run)
-  const pump = new UploadPump(upload, maxBytes, {
-    write: (chunk, sent) => {
-      share.spend(chunk.length)
-      return run.wire.sendCopyData(chunk, sent)
-    },
-    end: () => copy.store(),
-    fail: (reason) => run.stop(reason),
-  })
+  const { pump, handler } = pumpIntoCopy(input, () => copy.store())
   try {
-    const handler = {
-      feedCopy: () => pump.start(),
-      copyDrained: () => pump.resume(),
-      stopped: () => {
-        pump.stop()
-        run.wire.failCopy('the upload was stopped')
-      },
-    }
     const rows = await copy.copy(
       statement,
       handler,

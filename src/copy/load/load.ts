@@ -4,6 +4,7 @@ import { type CopyLoad, readLoad } from '../../sql/copy-load.ts'
 import type { CopyStatement } from '../../sql/copy-statement.ts'
 import type { StatementRun } from '../../statements/statement-run.ts'
 import { type Attempt, CopyRun, type LoadRecord } from '../copy-run.ts'
+import { pumpIntoCopy } from '../pump-into-copy.ts'
 import type { QuotaShare } from '../quota-ledger.ts'
 import type { Upload } from '../upload.ts'
 import { UploadPump } from '../upload-pump.ts'
@@ -75,24 +76,9 @@ async function execute(copy: CopyRun, text: string): Promise<Attempt> {
 
 /** The rows stream into the temporary table, and are merged from there at once. */
 async function loadWhole(copy: CopyRun, input: LoadInput, merge: Merge): Promise<Loaded> {
-  const { run, upload, maxBytes, share } = input
-  const pump = new UploadPump(upload, maxBytes, {
-    write: (chunk, sent) => {
-      share.spend(chunk.length)
-      return run.wire.sendCopyData(chunk, sent)
-    },
-    end: () => run.wire.finishCopy(),
-    fail: (reason) => run.stop(reason),
-  })
+  const { pump, handler } = pumpIntoCopy(input, () => input.run.wire.finishCopy())
   try {
-    const { error, rows } = await copy.attempt([merge.copy], {
-      feedCopy: () => pump.start(),
-      copyDrained: () => pump.resume(),
-      stopped: () => {
-        pump.stop()
-        run.wire.failCopy('the upload was stopped')
-      },
-    })
+    const { error, rows } = await copy.attempt([merge.copy], handler)
     if (error) copy.refuse(named(error, input))
     const { numbers } = await execute(copy, merge.merge)
     return { rows, merged: mergedOf(numbers) }
