@@ -39,11 +39,15 @@ export class Ground {
   readonly #credited: (attributions: readonly string[]) => void
   #stopped = new AbortController()
   #theme: 'light' | 'dark' = 'light'
+  /** The style that the map has without the operator's. */
+  #own: StyleSpecification | undefined
   /** The address of the operator's style that is drawn, or for which ours is drawn as it failed. */
   #drawn: string | undefined
   #failed: string | undefined
   /** The operator's is added, and nothing of it is drawn yet. */
   #isPending = false
+  /** MapLibre checks a part of the operator's style now. It leaves out what is wrong. */
+  #isChecking = false
 
   /** `credited`: told whom to name for the basemap, as HTML. */
   constructor(map: MapLibre, credited: (attributions: readonly string[]) => void) {
@@ -56,6 +60,7 @@ export class Ground {
     this.hide()
     const address = styleAddress(theme)
     this.#theme = theme
+    this.#own = own
     if (address === undefined) {
       this.#showPlaces()
       return
@@ -65,13 +70,13 @@ export class Ground {
       if (signal.aborted) return
       this.#failed = address
       this.#isPending = false
-      whenStyled(this.#map, () => signal.aborted || this.#showOwn(own))
+      whenStyled(this.#map, () => signal.aborted || this.#showOwn(this.#own!))
     }
     const add = async (style: OperatorStyle) => {
       if (signal.aborted) return
       this.#drawn = address
       this.#follow(signal, fail)
-      await addStyle(this.#map, style, signal)
+      await addStyle(this.#map, style, signal, (add) => this.#check(add))
       if (!this.#map.getLayersOrder().some(isOperators)) fail()
     }
     readOperatorStyle(address, signal).then(
@@ -83,6 +88,8 @@ export class Ground {
   /** Gives the map another style. What is drawn of the basemap stays if it is for the same theme. */
   replace(own: StyleSpecification, theme: 'light' | 'dark'): void {
     const address = styleAddress(theme)
+    this.#theme = theme
+    this.#own = own
     if (address !== undefined && this.#failed === address) {
       this.#map.setStyle(own)
       showPlaces(this.#map, () => this.#theme)
@@ -107,7 +114,16 @@ export class Ground {
 
   /** Whether an error of the map is told here. */
   tells(event: object): boolean {
-    return this.#isPending && isOfOperator(event)
+    return this.#isChecking || (this.#isPending && isOfOperator(event))
+  }
+
+  #check(add: () => void): void {
+    this.#isChecking = true
+    try {
+      add()
+    } finally {
+      this.#isChecking = false
+    }
   }
 
   #showPlaces(): void {
@@ -172,10 +188,13 @@ async function addStyle(
   map: MapLibre,
   { sources, layers, glyphs, sprite }: OperatorStyle,
   signal: AbortSignal,
+  check: (add: () => void) => void,
 ): Promise<void> {
-  if (glyphs !== undefined) map.setGlyphs(glyphs)
-  if (sprite !== undefined) map.setSprite(sprite as string)
-  for (const [id, source] of sources) map.addSource(id, source)
+  check(() => {
+    if (glyphs !== undefined) map.setGlyphs(glyphs)
+    if (sprite !== undefined) map.setSprite(sprite as string)
+    for (const [id, source] of sources) map.addSource(id, source)
+  })
   const above = lowestOfData(map)
   let sliceEnds = performance.now() + sliceMs
   for (const layer of layers) {
@@ -184,7 +203,7 @@ async function addStyle(
       sliceEnds = performance.now() + sliceMs
     }
     if (signal.aborted) return
-    if (!('source' in layer) || map.getSource(layer.source as string)) map.addLayer(layer, above)
+    if (!('source' in layer) || map.getSource(layer.source as string)) check(() => map.addLayer(layer, above))
   }
 }
 

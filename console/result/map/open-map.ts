@@ -3,7 +3,7 @@ import type { Box } from '../../geo/rows-sql.ts'
 import { shownTheme } from '../../parts/browser/theme.ts'
 import { creditNodes } from '../ground/credits.ts'
 import { Ground, withoutGround } from '../ground/ground.ts'
-import { whenLoaded, whenStyled } from './maplibre-setup.ts'
+import { whenStyled } from './maplibre-setup.ts'
 
 type MapHolder = HTMLElement & { map?: MapLibre }
 
@@ -49,7 +49,7 @@ export function openMap(
   const unfollow = shownTheme.subscribe((theme) => {
     if (theme === drawn) return
     drawn = theme
-    whenLoaded(map, () => {
+    whenStyled(map, () => {
       ground.replace(style(), drawn)
       whenStyled(map, restyled)
     })

@@ -9,7 +9,7 @@ import {
 } from 'maplibre-gl'
 import type { MapPageMetadata, StyleDocument } from '../../../src/contract/documents.ts'
 import { Ground, withoutGround } from '../ground/ground.ts'
-import { whenLoaded } from '../map/maplibre-setup.ts'
+import { whenStyled } from '../map/maplibre-setup.ts'
 import { showPopups } from './popups.ts'
 
 type Theme = 'light' | 'dark'
@@ -66,7 +66,7 @@ export function openShownMap(
 }
 
 const replaceStyle = (map: MapLibre, ground: Ground, document: StyleDocument, theme: () => Theme) =>
-  whenLoaded(map, () => {
+  whenStyled(map, () => {
     if (hasWorld(document)) return ground.replace(specOf(document), theme())
     ground.hide()
     map.setStyle(specOf(document))

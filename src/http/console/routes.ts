@@ -9,7 +9,8 @@ import { consolePolicy, originsOfStyle } from './policy.ts'
 export async function consoleRoutes(app: FastifyInstance, { config }: Services): Promise<void> {
   const files = await openConsoleFiles(config)
   const strictPolicy = consolePolicy([])
-  const policy = consolePolicy(originsOfStyle(config))
+  const origins = originsOfStyle(config)
+  const policy = consolePolicy(origins)
   const hidden = { schema: { hide: true } }
 
   app.get<{ Params: { '*': string }; Querystring: { origins?: string } }>(
@@ -19,9 +20,11 @@ export async function consoleRoutes(app: FastifyInstance, { config }: Services):
       const file = await files?.asset(request.params['*'])
       if (!file) throw errors.pathUnknown()
       // The name contains a hash of the content. A worker uses the policy sent with its own file: that of maps is asked for with the
-      // origins of the operator's style, so that a browser keeps no file with the policy of another style.
-      reply.header('Cache-Control', 'public, max-age=31536000, immutable')
-      reply.headers(request.query.origins === undefined ? strictPolicy : policy)
+      // origins of the operator's style. A page with another style, of a process not yet restarted, must not keep this policy.
+      const { origins: named } = request.query
+      const isSame = named === undefined || named === origins.join(' ')
+      reply.header('Cache-Control', isSame ? 'public, max-age=31536000, immutable' : 'no-store')
+      reply.headers(named === undefined ? strictPolicy : policy)
       // The basemap of a map on a page of another origin.
       if (isPublicData(request.params['*'])) reply.header('Access-Control-Allow-Origin', '*')
       return sendFile(request, reply, file)

@@ -64,6 +64,8 @@ test("maps of results and the pages of named maps draw the operator's style belo
   await colourIs(page, [20, 10], landColours.light)
   nothingOfOurs(await layersOf(page))
   await page.getByRole('link', { name: 'Them & Us' }).waitFor()
+  // One layer of the style is wrong, and left out.
+  assert.equal(await page.getByText('cannot be loaded').count(), 0)
   await page.emulateMedia({ colorScheme: 'dark' })
   await colourIs(page, [20, 10], landColours.dark)
   await makeMap(user, templateOf('bare', { basemap: 'none', center: { lng: 30, lat: 0 }, zoom: 3 }))
@@ -79,6 +81,14 @@ test("maps of results and the pages of named maps draw the operator's style belo
   assert.ok((await policyOf(`${user.base}/map/bare`)).includes("connect-src 'self'"))
   const asset = /\/console\/assets\/[\w-]+\.js/.exec(await (await fetch(`${url}/console/`)).text())![0]
   assert.ok((await policyOf(url + asset)).includes("connect-src 'self'"))
+  const kept = async (origins: string) =>
+    (await fetch(`${url}${asset}?${new URLSearchParams({ origins })}`)).headers.get('cache-control')
+  assert.match((await kept(named.slice("'self' ".length)))!, /immutable/)
+  assert.equal(
+    await kept('https://other.example'),
+    'no-store',
+    'the style of a process that was restarted before',
+  )
 })
 
 test("countries are drawn, and the map says so, when the operator's style or its tiles cannot be loaded", async (t) => {
