@@ -14,33 +14,32 @@ export type Stoppable = Readonly<{ session: Session; stop: (reason: AppError) =>
 export class RunningStatements {
   /** New at every start, so that an id never means the statement of another process. */
   readonly process = randomBytes(6).toString('hex')
-  readonly #running = new Map<string, RunningStatement>()
-  #count = 0
+  readonly #running = new Set<RunningStatement>()
 
   begin(principal: Principal, kind: ActivityKind, text: string | undefined): RunningStatement {
-    this.#count += 1
-    const id = `${this.process}-${this.#count}`
-    const statement = new RunningStatement(id, principal, kind, text, () => this.#running.delete(id))
-    this.#running.set(id, statement)
+    const forget = () => this.#running.delete(statement)
+    const statement = new RunningStatement(this.process, principal, kind, text, forget)
+    this.#running.add(statement)
     return statement
   }
 
   find(id: string): RunningStatement | undefined {
-    return this.#running.get(id)
+    return this.list().find((statement) => statement.id === id)
   }
 
   /** In the order of their begin. */
   list(): readonly RunningStatement[] {
-    return [...this.#running.values()]
+    return [...this.#running]
   }
 }
 
 /** Of one process. */
 export const runningStatements = remembered((_databases: Databases) => new RunningStatements())
 
-/** One statement of a caller, from its wait for a connection to its end. Its id is never used again. */
+/** One statement of a caller, from its wait for a connection to its end. */
 export class RunningStatement {
-  readonly id: string
+  readonly #process: string
+  #id: string | undefined
   readonly principal: Principal
   readonly kind: ActivityKind
   readonly text: string | undefined
@@ -55,17 +54,23 @@ export class RunningStatement {
   #hasEnded = false
 
   constructor(
-    id: string,
+    process: string,
     principal: Principal,
     kind: ActivityKind,
     text: string | undefined,
     forget: () => void,
   ) {
-    this.id = id
+    this.#process = process
     this.principal = principal
     this.kind = kind
     this.text = text
     this.#forget = forget
+  }
+
+  /** Never used again. Not a number in a row, which would tell accounts how much the others run. */
+  get id(): string {
+    this.#id ??= `${this.#process}-${randomBytes(6).toString('hex')}`
+    return this.#id
   }
 
   get runMs(): number {

@@ -75,7 +75,7 @@ test('the master key sees what runs for its account, with the key of each, and n
   assert.equal(asked.status, 403)
   for (const { username } of [user, other]) await operator.users.stopActivity(username)
   await Promise.all([answer, theirs])
-  assert.deepEqual((await activity()).statements, [])
+  await eventually(async () => assert.deepEqual((await activity()).statements, []))
 })
 
 test('a stop that comes late stops nothing, not even the next statement on the connection', async (t) => {

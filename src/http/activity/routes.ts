@@ -19,15 +19,19 @@ export async function activityRoutes(app: FastifyInstance, services: Services): 
   })
 }
 
-/** All processes are asked for an answer: requests of one account at the same time share it. */
+/** All processes are asked for an answer: requests of one account within a second share it. */
 function lookOnce({ databases }: Services): (account: Account) => Promise<ListedActivity> {
-  const underWay = new Map<number, Promise<ListedActivity>>()
+  const answers = new Map<number, Promise<ListedActivity>>()
   return ({ userId, username }) => {
-    const known = underWay.get(userId)
+    const known = answers.get(userId)
     if (known) return known
     const filter = { username, isFull: false, limit: defaultActivityRecords }
-    const begun = listActivity(databases, filter).finally(() => underWay.delete(userId))
-    underWay.set(userId, begun)
-    return begun
+    const answer = listActivity(databases, filter)
+    answers.set(userId, answer)
+    const forget = () => answers.delete(userId)
+    answer.then(() => setTimeout(forget, sharedMs).unref(), forget)
+    return answer
   }
 }
+
+const sharedMs = 1_000
