@@ -235,7 +235,7 @@ export const errors = {
       'connections-exhausted',
       'unavailable',
       `No database connection became free within ${waitedMs} ms${most === undefined ? '' : `: the account uses all ${most} that it may have`}`,
-      { retryAfterSeconds: 1, accountLimit: most === undefined ? undefined : limit },
+      { retryAfterSeconds: 1, accountLimit: limit },
     ),
   shuttingDown: () =>
     raise('shutting-down', 'unavailable', 'The service is shutting down', { retryAfterSeconds: 1 }),
@@ -548,7 +548,7 @@ export const errors = {
 
   // tiles
   /** `most`: of the account, if they are all being made. */
-  tilesBusy: (retryAfterSeconds: number, most?: number) =>
+  tilesBusy: (retryAfterSeconds: number, most?: number, isAtOwnLimit = false) =>
     raise(
       'tiles-busy',
       'limited',
@@ -557,7 +557,7 @@ export const errors = {
         context: 'limit',
         detail: 'busy',
         retryAfterSeconds,
-        accountLimit: most === undefined ? undefined : 'tiles_at_once',
+        accountLimit: isAtOwnLimit ? 'tiles_at_once' : undefined,
       },
     ),
   tileTooLarge: (maxBytes: number) =>

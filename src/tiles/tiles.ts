@@ -214,7 +214,8 @@ export class Tiles {
     try {
       return await runAs(this.#databases, principal, options, (run) => run.watch(work))
     } catch (error) {
-      if (error instanceof AppError && error.code === 'connections-exhausted') throw this.#busy()
+      if (error instanceof AppError && error.code === 'connections-exhausted')
+        throw this.#busy(undefined, error.extras.accountLimit !== undefined)
       throw tileError(error, options.limits.whole)
     }
   }
@@ -382,8 +383,8 @@ export class Tiles {
     return known
   }
 
-  #busy(most?: number): AppError {
-    return errors.tilesBusy(Math.max(1, Math.ceil(this.#config.tileWaitMs / 1000)), most)
+  #busy(most?: number, isAtOwnLimit = most !== undefined): AppError {
+    return errors.tilesBusy(Math.max(1, Math.ceil(this.#config.tileWaitMs / 1000)), most, isAtOwnLimit)
   }
 }
 

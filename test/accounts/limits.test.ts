@@ -216,7 +216,7 @@ test('the tiles of an account that are made at once are its own limit', async (t
 })
 
 test('doctor names users whose requests were refused for their connections, tiles at once or rates', async (t) => {
-  const config = { connectionWaitMs: 3_000, tileWaitMs: 200, connectionsPerAccount: 1, connectionsPerRole: 1 }
+  const config = { connectionWaitMs: 3_000, tileWaitMs: 200, connectionsPerAccount: 2, connectionsPerRole: 1 }
   const { user, operator, service } = await house(t, { config })
   await user.sql(`create table t (n int, g geometry(Point, 3857)); insert into t values (1, st_point(0, 0, 3857));
     create view slow as select pg_sleep(1)::text, g from t`)

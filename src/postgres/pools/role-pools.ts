@@ -174,7 +174,12 @@ export class RolePools {
     const { waitMs, accountLimit } = this.#options
     const { slots } = this.#host(target.hostId)
     const holder = this.#holderOf(target)
-    const late = () => errors.connectionsExhausted(waitMs, slots.reachedLimit(holder), accountLimit)
+    const late = () =>
+      errors.connectionsExhausted(
+        waitMs,
+        slots.reachedLimit(holder),
+        slots.isAtOwnLimit(holder) ? accountLimit : undefined,
+      )
     return slots.take(holder, waitMs, late, signal)
   }
 

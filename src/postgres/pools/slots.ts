@@ -76,11 +76,18 @@ export class Slots {
     return (this.#accounts.get(account)?.all ?? 0) >= most ? most : undefined
   }
 
-  #isFree({ account, isAnonymous, role, most }: SlotHolder): boolean {
-    const { total } = this.#limits
-    const perRole = most ?? this.#limits.perRole
-    if (this.#use.all >= total) return false
-    if (role !== undefined && (this.#roles.get(role) ?? 0) >= perRole) return false
+  /** Whether the account, or the role, has all slots that it may have. */
+  isAtOwnLimit(holder: SlotHolder): boolean {
+    return this.reachedLimit(holder) !== undefined || this.#hasAllOfRole(holder)
+  }
+
+  #hasAllOfRole({ role, most = this.#limits.perRole }: SlotHolder): boolean {
+    return role !== undefined && (this.#roles.get(role) ?? 0) >= most
+  }
+
+  #isFree(holder: SlotHolder): boolean {
+    const { account, isAnonymous, most } = holder
+    if (this.#use.all >= this.#limits.total || this.#hasAllOfRole(holder)) return false
     return account === undefined || this.#hasShare(account, isAnonymous ?? false, most)
   }
 
