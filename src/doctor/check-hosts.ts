@@ -10,7 +10,7 @@ import { adminTarget } from '../postgres/session-target.ts'
 import { isDiskFull } from '../postgres/sqlstate.ts'
 import { isStandby, standbyRefused } from '../postgres/wire/standby.ts'
 import { type Check, patienceMs } from './check.ts'
-import { checkPressure, checkSafety } from './check-safety.ts'
+import { checkConnect, checkPressure, checkSafety } from './check-safety.ts'
 
 /** For every host: does it answer, is it primary, new enough and durable, and does it allow our connections. */
 export async function checkHosts(
@@ -81,17 +81,20 @@ async function checkControlOnly(
   hostId: number,
   replication: Replication,
 ): Promise<readonly Check[]> {
-  const { admin, hosts } = installation.databases
+  const { admin, hosts, namespace } = installation.databases
   const { rows } = await admin.use(adminTarget(hosts, hostId), (session) =>
-    session.query<{ isMonitor: boolean; login: string }>(
-      `select pg_catalog.pg_has_role('pg_monitor', 'usage') as "isMonitor", current_user::text as login`,
+    session.query<{ isMonitor: boolean; login: string; isOpen: boolean }>(
+      `select pg_catalog.pg_has_role('pg_monitor', 'usage') as "isMonitor", current_user::text as login,
+         pg_catalog.has_database_privilege('public', $1, 'connect') as "isOpen"`,
+      [namespace],
     ),
   )
-  const { isMonitor, login } = rows[0]!
+  const { isMonitor, login, isOpen } = rows[0]!
   const advice = `The role ${login} does not see the standbys of this server, so moves to another host cannot wait for them: grant pg_monitor to it`
   return [
     isMonitor ? checkReplication(replication) : { name: 'replication', status: 'warn', advice },
     { name: 'users', status: hosts.forTenants().length > 0 ? 'ok' : 'warn', advice: controlOnlyAdvice },
+    checkConnect(isOpen ? [namespace] : []),
     ...(await checkPressure(installation, hostId)),
   ]
 }

@@ -99,7 +99,7 @@ function checkPasswords({ encryption, weakRoles }: Openings): Check {
 }
 
 /** A tenant can give its role a password, and then log in directly wherever PUBLIC may connect. */
-function checkConnect(open: readonly string[]): Check {
+export function checkConnect(open: readonly string[]): Check {
   if (open.length === 0) {
     return { name: 'connect', status: 'ok', advice: 'PUBLIC may connect to no database' }
   }

@@ -17,8 +17,13 @@ import { migrateTenants, prepareTemplate } from './tenant-databases.ts'
  * process and no command, such as the one that gives it another address.
  */
 export async function prepareHosts(installation: Installation): Promise<readonly number[]> {
-  const ids = installation.databases.hosts.all().map(({ id }) => id)
-  return prepareEach(installation, ids)
+  const { hosts } = installation.databases
+  const left = await prepareEach(
+    installation,
+    hosts.all().map(({ id }) => id),
+  )
+  hosts.settleFirst()
+  return left
 }
 
 /** Retries the hosts that were left, until all are prepared or the signal fires. */

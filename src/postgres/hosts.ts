@@ -69,6 +69,7 @@ export class Hosts {
   readonly #replicas = new Map<number, Host>()
   #fences: ReadonlyMap<string, bigint> = new Map()
   #isFirstControlOnly = false
+  #isFirstSettled = false
   readonly #listeners: ((id: number) => void)[] = []
 
   /** Registering an unchanged host, as on every account change, does nothing. */
@@ -142,6 +143,15 @@ export class Hosts {
   /** The same without the first one, if it has only the control database. */
   forTenants(): readonly Host[] {
     return this.all().filter(({ id }) => !this.isControlOnly(id))
+  }
+
+  /** What the first host is for does not change any more, whatever becomes of the login. */
+  settleFirst(): void {
+    this.#isFirstSettled = true
+  }
+
+  get isFirstSettled(): boolean {
+    return this.#isFirstSettled
   }
 
   /** From now on this process needs no superuser on the first host, and makes nothing of a tenant there. */

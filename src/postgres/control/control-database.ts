@@ -48,7 +48,12 @@ async function prepareDatabase(
   await createIfMissing(databases, hostId, name)
   // Not on the control pool: its statement timeout is too short for a migration.
   return databases.admin.use(adminTarget(databases.hosts, hostId, name), async (session) => {
-    const applied = await session.onClient((client) => migrate(client, migrations))
+    const applied = await session
+      .onClient((client) => migrate(client, migrations))
+      .catch((error: unknown) => {
+        if (!databases.hosts.isControlOnly(hostId)) throw error
+        throw toControlRights(error, `make tables in the database ${name}, as it is not its owner`)
+      })
     return applied.length === migrations.length
   })
 }
@@ -65,12 +70,14 @@ async function createIfMissing({ admin, hosts }: Databases, hostId: number, name
     await session
       .query(`create database ${quoteIdentifier(name)} template template0 encoding 'UTF8'`)
       .catch((error: unknown) => {
-        if (!hasSqlstate(error, sqlstate.insufficientPrivilege)) throw error
-        throw errors.controlRightsMissing(`create the database ${name}`, error)
+        throw toControlRights(error, `create the database ${name}`)
       })
     await session.query(`revoke all on database ${quoteIdentifier(name)} from public`)
   })
 }
+
+const toControlRights = (error: unknown, act: string) =>
+  hasSqlstate(error, sqlstate.insufficientPrivilege) ? errors.controlRightsMissing(act, error) : error
 
 /** What a restore has left half-made must not be taken for an empty server. */
 async function refuseDraft(session: Session, draft: string): Promise<void> {

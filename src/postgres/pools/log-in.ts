@@ -69,6 +69,7 @@ async function attemptLogin(
 function refuseWithoutSuperuser(hosts: Hosts, { hostId }: SessionTarget, error: unknown): void {
   if (hostId !== firstHostId) throw errors.notSuperuser(error)
   if (hosts.isControlOnly(hostId)) throw errors.controlRightsMissing('connect to a database there', error)
+  if (hosts.isFirstSettled) throw errors.notSuperuser(error)
   hosts.useFirstForControlOnly()
 }
 

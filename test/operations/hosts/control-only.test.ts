@@ -97,6 +97,12 @@ test('the login of the control database makes it if it may create databases; wha
     code: 'control-rights-missing',
     message: /may not create the database other/,
   })
+  await control.run('create database other')
+  await control.run('revoke connect on database other from public; grant connect on database other to keeper')
+  await assert.rejects(open(), {
+    code: 'control-rights-missing',
+    message: /may not make tables in the database other/,
+  })
   await control.run('revoke connect on database postgres from keeper')
   assert.match((await cartage(other, 'host', 'list')).err, /may not connect to a database there/)
 
