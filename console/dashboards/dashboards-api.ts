@@ -18,7 +18,12 @@ export async function openDashboard(dashboard: string, signal?: AbortSignal): Pr
     ...(signal && { signal }),
   })
   const document = JSON.parse(await readText(wholeOrThrow(body, signal))) as DashboardDocument
-  return { document, etag: header('etag') ?? '*' }
+  return { document, etag: header('etag') ?? missingTag() }
+}
+
+/** A save would replace what somebody else has saved. */
+function missingTag(): never {
+  throw new Error('The answer has no ETag. A proxy in front of the service has removed it')
 }
 
 export type OpenedDashboard = Readonly<{ document: DashboardDocument; etag: string }>

@@ -35,8 +35,8 @@ export function SaveConflict({ conflict: { theirs }, isBusy, load, replace }: Sa
     >
       <strong>Somebody has saved this dashboard meanwhile. Yours is not saved.</strong>
       <p>
-        Their title is “{theirs.board.title}”. Load theirs discards your changes; Replace theirs discards
-        theirs.
+        Their title is “{theirs.board.title}”. Load theirs: your changes are lost. Replace theirs: what they
+        saved is lost.
       </p>
     </Notice>
   )

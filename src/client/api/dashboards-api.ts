@@ -12,6 +12,11 @@ export type SaveOptions = Readonly<{
   ifNew?: boolean | undefined
 }>
 
+/** A save would replace what somebody else has saved. */
+function missingTag(): never {
+  throw new Error('The answer has no ETag. A proxy in front of the service has removed it')
+}
+
 export function dashboardsOf(connection: Connection, name: string) {
   return {
     /** By name, without their parts. */
@@ -25,7 +30,7 @@ export function dashboardsOf(connection: Connection, name: string) {
       const { body, header } = await send(connection, 'readDashboard', { parameters: { name, dashboard } })
       const text = await readText(wholeOrThrow(body, undefined))
       const read = readAnswer('readDashboard', text, (connection.json ?? plainJson).read)
-      return { dashboard: read as DashboardDocument, etag: header('etag') ?? '*' }
+      return { dashboard: read as DashboardDocument, etag: header('etag') ?? missingTag() }
     },
     /** Makes it, or replaces the one of this name. `dashboard-changed`: it is not the one of `ifMatch`, or not new. */
     save: (dashboard: string, definition: DashboardDefinition, { ifMatch, ifNew }: SaveOptions = {}) =>
