@@ -134,30 +134,6 @@ test('only serve makes an installation in a PostgreSQL of one’s own', async (t
   assert.equal(rowCount, 0)
 })
 
-test('a start with a role that is no superuser, as of managed PostgreSQL, ends with a sentence and makes nothing', async (t) => {
-  const house = await setup(t)
-  const name = randomName('plain').replaceAll('-', '_')
-  await house.admin(`create role ${name} login createdb createrole password 'plain'`)
-  // PUBLIC may not connect.
-  await house.admin(`grant connect on database postgres to ${name}`)
-  t.after(() => house.admin(`revoke connect on database postgres from ${name}; drop role ${name}`))
-  const env = installation(house)
-  const url = new URL(env.CARTAGE_DATABASE_URL!)
-  Object.assign(url, { username: name, password: 'plain' })
-  const given = {
-    ...env,
-    CARTAGE_DATABASE_URL: url.href,
-    CARTAGE_NAMESPACE: name,
-    CARTAGE_LOG_LEVEL: 'error',
-  }
-  const { code, err } = await cartage({ ...given, CARTAGE_PORT: '0' }, 'serve')
-  assert.equal(code, 1)
-  assert.match(err, /^cartage: The administrative role is not a superuser, .+\n$/)
-  const made =
-    'select from pg_database where starts_with(datname, $1) union all select from pg_roles where rolname ~ $2'
-  assert.equal((await house.admin(made, [name, `^${name}_`])).rowCount, 0)
-})
-
 test('where stdout is no terminal everything is JSON, and no key is in it: cartage user show tells the key', async (t) => {
   const dataDir = await newDataDir(t)
   const env = { CARTAGE_DATA_DIR: dataDir, CARTAGE_LOG_LEVEL: 'warn' }

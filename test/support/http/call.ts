@@ -23,17 +23,24 @@ export const connection = (house: Setup) => ({
   CARTAGE_API_KEY: house.user.masterToken,
 })
 
-/** Runs the command line in a process of its own. */
+/** Runs the command line in a process of its own. One that never ends, as `serve`, has no exit code after five minutes. */
 export async function cartage(env: Record<string, string>, ...args: readonly string[]) {
-  return beginCartage(env, args).ended
+  return beginCartage(env, args, undefined, 300_000).ended
 }
 
 /** Begins a command that the test wants to talk to: by signals, or by its standard input. */
-export function beginCartage(env: Record<string, string>, args: readonly string[], input?: string) {
+export function beginCartage(
+  env: Record<string, string>,
+  args: readonly string[],
+  input?: string,
+  timeout?: number,
+) {
   const child = spawn(process.execPath, [...programOf(args), ...args], {
     cwd: home,
     env: { ...process.env, ...ownFolders, ...env },
     stdio: ['pipe', 'pipe', 'pipe'],
+    timeout,
+    killSignal: 'SIGKILL',
   })
   child.stdin.end(input)
   const ended = Promise.all([once(child, 'exit'), text(child.stdout), text(child.stderr)]).then(
