@@ -45,6 +45,7 @@ test('results and a running statement are still there after a visit to another p
   await user.sql('insert into done default values')
   await page.locator('.toast', { hasText: "2 · select until_done(), 'late' as v: done" }).waitFor()
   await goToPage(page, 'SQL')
+  await resultTabs(page).nth(1).waitFor()
   assert.deepEqual(await resultTabs(page).allTextContents(), [
     "1 · select i, 'row ' || i as name from gene… (pinned)",
     "2 · select until_done(), 'late' as v",
