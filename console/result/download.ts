@@ -1,6 +1,6 @@
 import { randomId } from '../../src/client/http/random-id.ts'
-import { type FormatFacts, formatFacts } from '../../src/contract/format-facts.ts'
 import type { SqlFormat } from '../../src/contract/formats.ts'
+import { type FormatFacts, formatFacts } from '../../src/contract/formats.ts'
 import { addressOf } from '../api/request.ts'
 import type { ResultSource } from './result.ts'
 

@@ -36,7 +36,7 @@ async function stopStatement(
   return answer.stopped
 }
 
-const statementId = /^([0-9a-f]{12})-[0-9]+$/
+const statementId = /^([0-9a-f]{12})-[0-9a-f]{12}$/
 const jobId = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 /** Stops all statements of an account, and cancels its running jobs. Those that wait stay in the queue. */

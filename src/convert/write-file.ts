@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { formatFacts } from '../contract/format-facts.ts'
+import { formatFacts } from '../contract/formats.ts'
 import { ConversionError, convertRows } from './convert-rows.ts'
 import { type Conversion, type FileTable, gdalFormats } from './gdal-formats.ts'
 import { writeShapefiles } from './write-shapefiles.ts'

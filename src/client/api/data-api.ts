@@ -1,6 +1,6 @@
 import type { CopyAnswer, SqlAnswer } from '../../contract/documents.ts'
-import { type FormatFacts, formatFacts } from '../../contract/format-facts.ts'
 import type { ContentEncoding, SortOrder, SqlFormat, Total } from '../../contract/formats.ts'
+import { type FormatFacts, formatFacts } from '../../contract/formats.ts'
 import { jsonReader, type Numbers } from '../exact-json.ts'
 import type { ExpectedStart } from '../http/expected-answer.ts'
 import type { Call, Connection, OnProgress } from '../http/send.ts'

@@ -31,7 +31,7 @@ const nothingOfOurs = (layers: readonly string[]) =>
 
 test("maps of results and the pages of named maps draw the operator's style below the data, in both themes", async (t) => {
   const site = await styleSite(t)
-  const { page, url, user, signInAt } = await open(t, site)
+  const { page, user, signInAt } = await open(t, site)
   await signInAt('/sql')
   await run(page, 'select st_setsrid(st_point(x, 20), 4326) as the_geom from (values (-20), (100)) v (x)')
   await page.getByRole('tab', { name: 'Map' }).click()
@@ -72,7 +72,14 @@ test("maps of results and the pages of named maps draw the operator's style belo
   await page.goto(`${user.base}/map/bare`)
   await eventually(async () => assert.ok((await layersOf(page)).length > 1))
   assert.equal((await layersOf(page)).filter((id) => id.startsWith('basemap:style:')).length, 0)
+})
 
+test('pages and workers of maps may read from the origins of the style, and no others', async (t) => {
+  const site = await styleSite(t)
+  const { url, user } = await open(t, site)
+  await user.sql(places)
+  await makeMap(user, templateOf('one', { center: { lng: 30, lat: 0 }, zoom: 3 }))
+  await makeMap(user, templateOf('bare', { basemap: 'none', center: { lng: 30, lat: 0 }, zoom: 3 }))
   const policyOf = async (address: string) =>
     (await fetch(address)).headers.get('content-security-policy')!.split('; ')
   const named = `'self' ${new URL(site.light).origin} ${site.origin}`

@@ -1,7 +1,6 @@
 import { createReadStream } from 'node:fs'
 import { basename } from 'node:path'
-import { formatFacts } from '../../../contract/format-facts.ts'
-import { fileFormats, sqlFormats } from '../../../contract/formats.ts'
+import { fileFormats, formatFacts, sqlFormats } from '../../../contract/formats.ts'
 import { formatBytes, formatDuration, plural } from '../../../contract/text/format.ts'
 import type { CommandResult } from '../../command.ts'
 import { UsageError } from '../../command-error.ts'
