@@ -159,7 +159,7 @@ export const errors = {
     raise(
       'invitation-unknown',
       'not-found',
-      'This invitation is not good: it was used, replaced, withdrawn, or its time is over. Ask for a new one',
+      'This invitation is no longer valid: it was used, replaced or withdrawn, or it has expired. Ask for a new one',
     ),
   memberNotFound: (username: string, organization: string) =>
     raise(
@@ -347,7 +347,11 @@ export const errors = {
   // resumable uploads
   uploadNotFound: () => raise('upload-not-found', 'not-found', 'The upload does not exist, or has expired'),
   uploadOffsetWrong: (received: number) =>
-    raise('upload-offset-wrong', 'conflict', `The upload has ${received} bytes: Upload-Offset must say so`),
+    raise(
+      'upload-offset-wrong',
+      'conflict',
+      `The upload has ${received} bytes: Upload-Offset must be ${received}`,
+    ),
   uploadLocked: () =>
     raise('upload-locked', 'locked', 'Another request is writing to this upload', { retryAfterSeconds: 1 }),
   uploadOverQuota: (length: number, left: number) =>
@@ -366,14 +370,10 @@ export const errors = {
     raise(
       'upload-version',
       'precondition',
-      'The header Tus-Resumable must be 1.0.0, the version of tus here',
+      'The header Tus-Resumable must be 1.0.0, the only version of tus that is supported',
     ),
   uploadChecksumWrong: () =>
-    raise(
-      'upload-checksum-wrong',
-      'checksum',
-      'The bytes do not have this Upload-Checksum: nothing was stored',
-    ),
+    raise('upload-checksum-wrong', 'checksum', 'The bytes do not match Upload-Checksum: nothing was stored'),
   uploadOutcomeUnknown: () =>
     raise(
       'upload-outcome-unknown',
@@ -413,7 +413,9 @@ export const errors = {
   // copy
   copyRefused: (text: string, position?: number) => raise('copy-refused', 'invalid', text, { position }),
   parserUnavailable: () =>
-    raise('parser-unavailable', 'unavailable', 'The SQL grammar is not ready', { retryAfterSeconds: 1 }),
+    raise('parser-unavailable', 'unavailable', 'The SQL parser is not ready yet: try again', {
+      retryAfterSeconds: 1,
+    }),
   copyTooLarge: (maxSize: string) =>
     raise('copy-too-large', 'invalid', `COPY FROM maximum POST size of ${maxSize} exceeded`),
   uniqueIndexMissing: (statement: string) =>
@@ -453,7 +455,7 @@ export const errors = {
     raise(
       'statement-not-allowed',
       'forbidden',
-      'Without an API key only SELECT, VALUES, TABLE, WITH, INSERT, UPDATE, DELETE, MERGE, EXPLAIN of these, SHOW, cursors and transactions can be run, and no XMLTABLE',
+      'Without an API key only SELECT, VALUES, TABLE, WITH, INSERT, UPDATE, DELETE, MERGE, EXPLAIN of these, SHOW, cursors and transactions can be run, but not XMLTABLE',
       { hint: 'Send the key as api_key, or with Basic authentication' },
     ),
   transactionOpen: () =>
@@ -523,7 +525,7 @@ export const errors = {
       'precondition',
       `Dashboard '${name}' was changed, made or deleted since you read it. Nothing was saved`,
       {
-        hint: 'Read it again and send its ETag as If-Match. Without If-Match and If-None-Match it is replaced',
+        hint: 'Read it again and send its ETag as If-Match. A PUT without If-Match and If-None-Match replaces it',
       },
     ),
   tooManyDashboards: (most: number) =>

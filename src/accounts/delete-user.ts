@@ -72,7 +72,10 @@ export async function removeDatabase(
   for (const masterRole of masterRoles) await shutOut(databases, hostId, masterRole)
   await collectLastNotes(databases, hostId, database).catch((error: unknown) => {
     if (hasSqlstate(error, sqlstate.invalidCatalogName, sqlstate.undefinedTable)) return
-    log.warn({ err: error, database }, 'the audit record lacks the last changes of tables of an account')
+    log.warn(
+      { err: error, database },
+      'the last changes of tables of an account are missing in the audit record',
+    )
   })
   await dropDatabase(databases, hostId, database)
 }

@@ -33,7 +33,7 @@ export class AnswerQuestions {
       if (question)
         await writeAnswer(control, questionId, this.#running.process, await this.#find(question, known))
     } catch (error) {
-      this.#log.warn({ err: error }, 'cannot tell an operator what runs')
+      this.#log.warn({ err: error }, 'cannot answer an operator what runs')
     }
   }
 

@@ -82,7 +82,7 @@ export const serviceCommands = {
         type: 'string',
         value: 'TEXT',
         isRequired: true,
-        help: 'what callers with a key of the user are told',
+        help: 'text that callers with a key of the user see',
       },
     },
     details: ['Running requests and sessions end. The data stays. A second time changes the reason.'],

@@ -165,7 +165,7 @@ export const variables = {
   replicaMaxLagMs: whole(
     'CARTAGE_REPLICA_MAX_LAG_MS',
     10_000,
-    'a replica whose data may be older than this answers nothing: the primary does',
+    'if the data of a replica may be older than this, the primary answers',
     0,
     3_600_000,
   ),
@@ -299,7 +299,7 @@ export const variables = {
   copyIdleMs: milliseconds(
     'CARTAGE_COPY_IDLE_MS',
     60_000,
-    'a client that stands still is cut after this time, in a copy or an answer of the SQL endpoint',
+    'a client that sends or reads nothing for this time is disconnected, in a copy or an answer of the SQL endpoint',
     1,
   ),
   copiesPerUser: count('CARTAGE_COPIES_PER_USER', 8, 'copies of one user at once in one process', 1),

@@ -77,7 +77,7 @@ async function checkCluster(
   }
   const missing = expected.filter((name) => !cluster.databases.includes(name))
   if (missing.length > 0) {
-    throw errors.hostInvalid(`This cluster lacks databases of '${host.name}', such as ${missing[0]}`)
+    throw errors.hostInvalid(`Databases of '${host.name}' are missing in this cluster, such as ${missing[0]}`)
   }
 }
 

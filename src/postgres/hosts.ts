@@ -54,8 +54,7 @@ function partsOf(url: string) {
     /^(postgres(?:ql)?:\/\/(?:[^/?#]*@)?)([^/?#@]*,[^/?#@]*)((?:[/?#].*)?)$/s.exec(url) ?? []
   if (before === undefined) return { before: '', servers: [url], after: '' }
   const names = servers!.split(',')
-  if (names.includes(''))
-    throw errors.hostInvalid('The address names a server without a name: look for a comma too many')
+  if (names.includes('')) throw errors.hostInvalid('The address has an empty server name: check its commas')
   return { before, servers: names, after: after! }
 }
 

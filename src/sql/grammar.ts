@@ -92,7 +92,7 @@ function withGrammar<Result>(
   const instance = instances[0]
   if (!instance) {
     replenish()
-    return failure('unavailable', 'The SQL grammar is not ready')
+    return failure('unavailable', 'The SQL parser is not ready yet: try again')
   }
   try {
     return work(instance, text)

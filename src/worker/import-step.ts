@@ -59,7 +59,7 @@ export async function runImport(context: WorkContext, run: JobRun): Promise<Leav
     imports.slots.give()
     work.end()
     await endAttempt(databases.control, claimed).catch((error: unknown) =>
-      context.log.warn({ err: error, jobId: job.id }, 'cannot note that an import is no longer worked on'),
+      context.log.warn({ err: error, jobId: job.id }, 'cannot record that an import is no longer running'),
     )
   }
 }
@@ -302,7 +302,7 @@ class ImportWork {
       await this.#tellReplicas().catch((cause: unknown) =>
         this.#context.log.warn(
           { err: cause, jobId: this.#run.job.id },
-          'cannot tell replicas of a private table',
+          'cannot set the fence of replicas for a private table',
         ),
       )
       return undefined

@@ -53,7 +53,7 @@ test('import --upsert updates rows by their key and adds the others', async (t) 
 test('options for bad rows that would have no effect are refused', async (t) => {
   const { me, folder } = await setupFolder(t)
   const refused = await cartage(me, 'import', join(folder, 'x.csv'), '--rejects', 'r.csv')
-  assert.deepEqual([refused.code, refused.err], [2, 'error: --rejects goes with --skip-bad-rows\n'])
+  assert.deepEqual([refused.code, refused.err], [2, 'error: --rejects needs --skip-bad-rows\n'])
 })
 
 async function setupFolder(t: Parameters<typeof setup>[0]) {

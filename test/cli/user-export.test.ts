@@ -49,7 +49,7 @@ test('export --link prints an address that downloads the rows without a key', as
   assert.equal(await (await fetch(url)).text(), 'n\r\n7\r\n')
   assert.equal((await fetch(url)).status, 404)
   for (const [args, said] of [
-    [['--expires-in', '5'], '--expires-in goes with --link'],
+    [['--expires-in', '5'], '--expires-in needs --link'],
     [['--link', '-o', 'x.csv'], '--link saves nothing: leave out -o, and use --format'],
     [['--link', '--format', 'binary'], 'a link has no format binary'],
   ] as const) {

@@ -135,7 +135,7 @@ test('--rejects saves the rows that the service left out, to mend and import aga
     ...['import', at('f.ndjson'), 'f', '--append', '--skip-bad-rows', '--rejects', at('bad.csv')],
   )
   assert.equal(done.code, 0, done.err)
-  assert.match(done.err, /1 row of f saved in .*bad\.csv: mend them there and import the file/)
+  assert.match(done.err, /1 row of f saved in .*bad\.csv: repair them there and import the file/)
   const saved = await readFile(at('bad.csv'), 'utf8')
   assert.match(saved, /^the_geom,n,s\n[0-9A-F]+,"two, ""2""",a\tb\\\n$/)
   await writeFile(at('bad.csv'), saved.replace('"two, ""2"""', '2'))

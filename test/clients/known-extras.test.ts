@@ -103,7 +103,11 @@ function bodiesAboutKeys(parameters: { name: string }): Record<string, Example> 
     createKeyByV4: { parameters, body: { name: 'k4', grants } },
     changeKey: { parameters: one, body: { description: 'changed' } },
     inviteByKey: { parameters: one, body: {} },
-    acceptInvitation: { parameters, body: { invitation: 'x' }, refusal: /This invitation is not good/ },
+    acceptInvitation: {
+      parameters,
+      body: { invitation: 'x' },
+      refusal: /This invitation is no longer valid/,
+    },
   }
 }
 

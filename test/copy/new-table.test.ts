@@ -221,7 +221,7 @@ test('SQL in the body that is none of the two statements, or not there, is refus
   await assertRefused(load(user, both, '1,one\n', { params: '[1]' }), 400, /no params/)
   await assertRefused(load(user, both, '1', { data_encoding: 'rot13' }), 415, /^data_encoding "rot13"/)
   await assertRefused(load(user, both, '1', {}, { 'content-encoding': 'gzip' }), 400, /data_encoding/)
-  await assertRefused(sendLoad(user, rows, { q: copy, data_encoding: 'gzip' }), 400, /goes with sql_bytes/)
+  await assertRefused(sendLoad(user, rows, { q: copy, data_encoding: 'gzip' }), 400, /needs sql_bytes/)
   const { sent, answered } = begin(user, both.slice(0, 10), '', both.length)
   const silent = await readReply((await answered)[0])
   assert.deepEqual([silent.status, silent.body.error], [408, ['The client sent nothing for 0.4 seconds']])

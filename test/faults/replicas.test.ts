@@ -205,10 +205,10 @@ test('only a standby of the host becomes its replica', async (t) => {
       assert.deepEqual([error.status, why.test(error.message)], [422, true], error.message)
       return true
     })
-  await refused(replicas.add({ name: 'west', url: pair.primaryUrl }), /is no standby: it takes writes/)
+  await refused(replicas.add({ name: 'west', url: pair.primaryUrl }), /is not a standby: it takes writes/)
   await refused(
     operator.hosts.replicas('local').add({ name: 'west', url: pair.standbyUrl }),
-    /is no standby of the host 'local'/,
+    /is not a standby of the host 'local'/,
   )
   await refused(
     replicas.add({ name: 'east', url: pair.standbyUrl }),
@@ -220,7 +220,7 @@ test('only a standby of the host becomes its replica', async (t) => {
     replicas.add({ name: 'west', url: 'postgres://a@127.0.0.1:1/x' }),
     /127.0.0.1:1 cannot be used/,
   )
-  await refused(replicas.add({ name: 'west', url: 'postgres://a@127.0.0.1:1,b:2/x' }), /names one server/)
+  await refused(replicas.add({ name: 'west', url: 'postgres://a@127.0.0.1:1,b:2/x' }), /must name one server/)
   await assert.rejects(replicas.remove('west'), { status: 404 })
   await assert.rejects(operator.hosts.replicas('nowhere').list(), { status: 404 })
   assert.deepEqual(await replicas.remove('east'), { name: 'east', deleted: true })

@@ -60,7 +60,7 @@ test('an address with several servers is read as libpq reads it', () => {
   const alone = hostFromUrl(7, 'alone', 'postgresql://admin:p,w@a.example/base?application_name=x,y')
   assert.deepEqual([addressOf(alone), alone.adminPassword], ['a.example:5432', 'p,w'])
   for (const list of ['a,,b', ',a', 'a,'])
-    assert.throws(() => hostFromUrl(7, 'pair', `postgresql://u@${list}/base`), /a comma too many/)
+    assert.throws(() => hostFromUrl(7, 'pair', `postgresql://u@${list}/base`), /check its commas/)
   assert.throws(
     () => hostFromUrl(7, 'pair', 'postgresql://a,b/base?target_session_attrs=standby'),
     /only a primary/,

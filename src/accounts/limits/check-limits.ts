@@ -17,7 +17,7 @@ export type LimitChanges = Readonly<Record<string, unknown>>
 export function readLimits(limits: LimitChanges): LimitChanges {
   const { rate, ...known } = limits
   if (rate !== undefined && known.rates !== undefined)
-    throw errors.accountInvalid('limits.rate is the former name of limits.rates: give one of them')
+    throw errors.accountInvalid('limits.rate is the former name of limits.rates: give only one of the two')
   const changes = rate === undefined ? known : { ...known, rates: rate }
   refuseUnknown('limits', changes, [...accountLimitNames, 'rates'])
   for (const name of accountLimitNames) checkNumber(name, changes[name])

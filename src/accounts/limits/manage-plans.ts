@@ -15,8 +15,8 @@ export async function createPlan(
   wanted: LimitChanges = {},
 ): Promise<Plan> {
   if (!/^[a-z0-9][a-z0-9_-]{0,62}$/.test(name))
-    throw errors.accountInvalid(`The name of a plan has ${planNameRule}`)
-  if (name === 'none') throw errors.accountInvalid("'none' is no name of a plan: it stands for no plan")
+    throw errors.accountInvalid(`The name of a plan must have ${planNameRule}`)
+  if (name === 'none') throw errors.accountInvalid("A plan cannot be named 'none': this word means no plan")
   const limits = readNewLimits(wanted)
   return inTransaction(control, async (tx) => {
     await insertPlan(tx, name, limits)

@@ -30,7 +30,7 @@ export async function prepareMove(
   if (to < from)
     throw errors.moveFailed(`The host '${toHost}' has PostgreSQL ${to}, which is older than ${from}`)
   if (!(await isMigrated(control, move, newestOf(installation.tenantMigrations))))
-    throw errors.moveFailed('Its database lacks the newest migration: see cartage doctor')
+    throw errors.moveFailed('The newest migration is missing in its database: see cartage doctor')
   if (members[0]!.organization && (await hasLargeObjects(installation, fromHostId, database)))
     throw errors.moveFailed('Large objects of an organization cannot be moved: store them in tables')
   await requireFreePlace(installation, database, await mastersOf(installation, move), toHostId)
@@ -129,7 +129,7 @@ async function whileItFits<T>(
       tooLarge.abort(errors.moveFailed('The copy is twice as large as the account'))
     isLooking = false
   }
-  const cannotTell = () => tooLarge.abort(errors.moveFailed('The size of the copy cannot be told'))
+  const cannotTell = () => tooLarge.abort(errors.moveFailed('The size of the copy cannot be read'))
   const timer = setInterval(() => void look().catch(cannotTell), 2_000)
   try {
     return await work(tooLarge.signal)

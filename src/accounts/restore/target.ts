@@ -25,7 +25,7 @@ export async function holdingTarget<T>(
       [advisoryLocks.name, restoreDraftName(namespace)],
     )
     if (!rows[0]!.held)
-      throw errors.restoreRefused('Another restore into this PostgreSQL runs: wait until it has ended')
+      throw errors.restoreRefused('Another restore into this PostgreSQL is running: wait until it ends')
     return work(session)
   })
 }
@@ -107,7 +107,7 @@ async function prepareTarget(
   const [taken] = [...names.databases, ...names.roles]
   if (taken)
     throw errors.restoreRefused(
-      `This PostgreSQL has a database or role ${taken}, whose name the backup may have too: remove it, or use another server`,
+      `This PostgreSQL has a database or role ${taken}, and the backup may use the same name: remove it, or use another server`,
     )
 }
 

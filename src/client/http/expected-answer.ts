@@ -4,7 +4,7 @@ import { unexpectedAnswer } from '../cartage-error.ts'
 /** Reads a document, and holds that it is the one that was asked for. */
 export function readAnswer(operation: OperationId, text: string, read: (text: string) => unknown): unknown {
   const document = parse(text, read)
-  if (typeof document !== 'object' || document === null) throw unexpectedAnswer('it is no JSON object')
+  if (typeof document !== 'object' || document === null) throw unexpectedAnswer('it is not a JSON object')
   const missing = members[operation]?.find((name) => !(name in document))
   if (missing !== undefined) throw unexpectedAnswer(`it has no '${missing}'`)
   return document
@@ -39,7 +39,7 @@ function parse(text: string, read: (text: string) => unknown): unknown {
   try {
     return read(text)
   } catch (error) {
-    throw unexpectedAnswer('it is no JSON', error)
+    throw unexpectedAnswer('it is not JSON', error)
   }
 }
 

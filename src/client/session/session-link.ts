@@ -104,7 +104,7 @@ export class SessionLink {
       return
     }
     const frame = parse(data)
-    if (frame === undefined) this.#lose(unexpectedAnswer('a frame is no JSON object'))
+    if (frame === undefined) this.#lose(unexpectedAnswer('a frame is not a JSON object'))
     else if (frame.type === 'opened') this.#open()
     else if (frame.type === 'lost') this.#lose(errorOf(frame))
     else if (frame.type === 'error' && !this.#isOpen) this.#settle.reject(errorOf(frame))

@@ -188,7 +188,7 @@ function isAboutRow({ sqlstate: state }: WireError, hasLine: boolean, { header }
 const serverClasses: ReadonlySet<string> = new Set(['08', '25', '40', '53', '55', '57', '58', 'F0'])
 
 function tooManyBadRows(error: AppError, rejected: RejectedRows): AppError {
-  const hint = `${rejected.count} rows were refused before this one, which max_bad_rows allows: raise it, or mend the file`
+  const hint = `${rejected.count} rows were refused before this one, which max_bad_rows allows: raise max_bad_rows, or repair the file`
   const body = { rejected_rows: rejected.count, rejected: rejected.list }
   return new AppError(error.code, error.kind, error.message, { ...error.extras, hint, body })
 }

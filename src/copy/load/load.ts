@@ -37,7 +37,7 @@ export function checkLoad(statement: CopyStatement, { skip, merge }: LoadOptions
   if (skip && load.dialect.format === 'binary')
     throw errors.badRequest('on_error=skip works with the formats csv and text, not with binary')
   if (load.isFrozen)
-    throw errors.badRequest(`FREEZE does not go with ${skip ? 'on_error=skip' : 'on_conflict'}`)
+    throw errors.badRequest(`FREEZE is not possible with ${skip ? 'on_error=skip' : 'on_conflict'}`)
   if (merge && new Set(merge.key).size < merge.key.length)
     throw errors.badRequest('Invalid key: a column is named twice')
   return load

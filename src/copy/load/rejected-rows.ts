@@ -80,7 +80,7 @@ export const shortTextBytes = 1024
 /** Of all listed rows of a load. */
 export const mostTextBytes = 16 * 1024 * 1024
 export const tooMuchText =
-  'rejects=all lists up to 16 MB of rejected rows: mend the file, or load it without rejects=all'
+  'rejects=all lists up to 16 MB of rejected rows: repair the file, or load it without rejects=all'
 
 /** The column and the value that an error is about: PostgreSQL names them in the error, its context or its detail. */
 export function placeOf({

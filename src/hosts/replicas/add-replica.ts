@@ -47,7 +47,7 @@ function replicaFromUrl(name: string, url: string): Host {
   }
   if (replica.addresses.length > 1)
     throw errors.hostInvalid(
-      'The address of a replica names one server: add each of them under a name of its own',
+      'The address of a replica must name one server: add each server under its own name',
     )
   return replica
 }
@@ -61,13 +61,13 @@ async function checkReplica(
 ): Promise<void> {
   const found = await describe(replica).catch((error: unknown) => {
     const address = addressOf(replica)
-    if (isPromoted(error)) throw errors.hostInvalid(`${address} is no standby: it takes writes`)
+    if (isPromoted(error)) throw errors.hostInvalid(`${address} is not a standby: it takes writes`)
     const { message } = error as Error
     throw errors.hostInvalid(`${address} cannot be used: ${message}`)
   })
   const { identifier } = await askServer(admin, hosts)(hostId, 'primary')
   if (found.identifier !== identifier)
-    throw errors.hostInvalid(`${addressOf(replica)} is no standby of the host '${hostName}'`)
+    throw errors.hostInvalid(`${addressOf(replica)} is not a standby of the host '${hostName}'`)
   if (!found.isSuperuser) throw errors.hostInvalid(`${replica.adminRole} is not a superuser there`)
 }
 

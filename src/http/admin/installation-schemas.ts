@@ -24,7 +24,8 @@ export const hostDocumentSchema = {
     accepts_users: { type: 'boolean', description: 'false: no user is made there, and none moves there' },
     control_only: {
       type: 'boolean',
-      description: 'It has only the control database: its login is no superuser, so it never takes users',
+      description:
+        'The host has only the control database: its login is not a superuser, so it never takes users',
     },
   }),
   examples: [
@@ -191,7 +192,7 @@ const stopped = {
             kind,
             has_ended: {
               type: 'boolean',
-              description: 'false: it was told to stop, but has not ended within 4 s',
+              description: 'false: it was stopped, but has not ended within 4 s',
             },
           }),
         },

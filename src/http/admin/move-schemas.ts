@@ -15,7 +15,10 @@ const move = {
   ...answered({
     id: { type: 'integer', minimum: 1 },
     username: { type: ['string', 'null'], description: 'Null if an organization moves' },
-    organization: { type: ['string', 'null'], description: 'Null if a user moves that is no member' },
+    organization: {
+      type: ['string', 'null'],
+      description: 'Null if the user is not a member of an organization',
+    },
     from_host: text,
     to_host: text,
     phase: {

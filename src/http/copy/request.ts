@@ -67,8 +67,7 @@ async function readSqlFirst(
   return { statement: accept(parseLoad(sql.toString())), upload }
 }
 
-const encodingOfWhole =
-  'data_encoding goes with sql_bytes. Without sql_bytes, use the header Content-Encoding'
+const encodingOfWhole = 'data_encoding needs sql_bytes. Without sql_bytes, use the header Content-Encoding'
 const encodingOfData =
   'The SQL at the beginning of a body is not compressed: name the compression of the data in data_encoding, not in Content-Encoding'
 

@@ -43,7 +43,7 @@ export const createExportSchema = {
   },
   response: {
     201: {
-      description: 'The link. Its address is told only here',
+      description: 'The link. Only this answer has its address',
       ...answered({
         id: { type: 'string', format: 'uuid' },
         url: { type: 'string' },

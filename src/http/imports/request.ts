@@ -21,9 +21,9 @@ export function readImport(
   if ((source.type === 'sql' || source.type === 'table') && options.tableName === undefined)
     throw errors.importInvalid('table_name must be given with sql and table_copy')
   if (options.maxBadRows !== undefined && (source.type === 'sql' || source.type === 'table'))
-    throw errors.importInvalid('on_error=skip goes with a file')
+    throw errors.importInvalid('on_error=skip needs a file')
   if (options.isPreview && (source.type === 'sql' || source.type === 'table'))
-    throw errors.importInvalid('preview goes with a file')
+    throw errors.importInvalid('preview needs a file')
   if (options.collision === 'upsert' && !options.key?.length)
     throw errors.importInvalid('collision_strategy upsert needs key: the columns that identify a row')
   return { source, options }

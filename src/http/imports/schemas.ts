@@ -98,7 +98,7 @@ const document = {
           reference_system: {
             ...answered({ srid: { type: ['integer', 'null'] }, name: { type: ['string', 'null'] } }),
             type: ['object', 'null'],
-            description: 'Of the coordinates in the file. null: it does not tell, or has none',
+            description: 'Of the coordinates in the file. null: the file does not name it, or has none',
           },
           first_shapes: {
             type: 'array',
@@ -125,7 +125,7 @@ const parameters = {
   },
   on_conflict: {
     enum: onConflicts,
-    description: 'update: as upsert. nothing: rows whose key is there stay as they are',
+    description: 'update: as upsert. nothing: rows of the table with the same key stay as they are',
   },
   key: { type: 'string', description: 'For upsert and on_conflict: the columns that identify a row' },
   add_columns: { type: 'boolean', default: false, description: 'For append and upsert' },
@@ -156,7 +156,7 @@ const parameters = {
     type: 'boolean',
     default: false,
     description:
-      'Of a file: it is read and checked as for an import, and nothing is stored. The document tells its layers, columns, types, first rows, encoding and reference system in `preview`',
+      'Of a file: it is read and checked as for an import, and nothing is stored. The document has its layers, columns, types, first rows, encoding and reference system in `preview`',
   },
   sql: { type: 'string', description: 'One SELECT whose rows become the table table_name' },
   table_copy: { type: 'string', description: 'A table to copy to table_name' },

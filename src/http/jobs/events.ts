@@ -30,7 +30,7 @@ export function following(services: Services) {
     // Checked right before the first write: many may have come while this one was let in.
     if (followed.accountWaitingBytes() > mostWaitingBytes) {
       followed.leave()
-      throw errors.tooManyFollowers('requests that follow jobs have 64 MB to read')
+      throw errors.tooManyFollowers('64 MB of job events wait to be read')
     }
     stream.begin(hijacked(reply, headers), request.raw.socket, followed)
     return reply

@@ -61,7 +61,9 @@ function withParams(body: Parameters, definition: JobDefinition): JobDefinition 
   const written = writtenParams(body)
   if (own(body, 'params') !== undefined) {
     if (typeof query !== 'string')
-      throw errors.jobInvalid('params stands beside a query that is a string, or inside an item')
+      throw errors.jobInvalid(
+        'params needs a query that is a string; in a chain, give each item its own params',
+      )
     const params = readParams(written.ofJob, 'params')
     return refuseLongParams({ ...definition, items: definition.items.map((item) => ({ ...item, params })) })
   }

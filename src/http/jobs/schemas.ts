@@ -176,7 +176,7 @@ const fullChain = { type: 'array', items: fullItemDocument } as const
 
 const progress = {
   type: 'object',
-  description: 'While the job runs. What PostgreSQL does not tell is absent',
+  description: 'While the job runs. What PostgreSQL does not report is absent',
   required: ['item', 'items'],
   properties: {
     item: { type: 'integer', description: 'The statement that runs, from 1' },

@@ -11,13 +11,13 @@ export const inviteSchema = {
   ...onKey,
   summary: 'Make a link that gives its receiver a regular key',
   description:
-    'Who opens the link gets a new token of the key, once; until then the old token works. An earlier link to the key is no longer good.',
+    'The person who accepts the link gets a new token of the key, once; until then the old token works. An earlier link to the key is no longer valid.',
   body: {
     type: 'object',
     properties: {
       expires_at: {
         ...expires_at,
-        description: `When the link ends: within ${longestInvitationDays} days; ${defaultInvitationDays} days from now unless told`,
+        description: `When the link ends: within ${longestInvitationDays} days; by default ${defaultInvitationDays} days from now`,
       },
       ...knownExtras,
     },
@@ -39,7 +39,7 @@ export const inviteSchema = {
 export const withdrawSchema = {
   ...onKey,
   summary: 'Withdraw the invitation to a key',
-  response: { 204: { description: 'The link is no longer good', type: 'null' } },
+  response: { 204: { description: 'The link is no longer valid', type: 'null' } },
 } as const
 
 export const acceptSchema = {

@@ -82,10 +82,10 @@ const account = {
 } as const
 const key = { key: { type: 'string', description: 'The name of the key, percent-encoded' } } as const
 export const credential = {
-  api_key: { type: 'string', description: 'A master token, where there is no Basic header' },
+  api_key: { type: 'string', description: 'A master token, if there is no Basic header' },
   target_user: {
     type: 'string',
-    description: 'The organization member whose keys are meant; for owner and admins',
+    description: 'The organization member who has the keys; for the owner and admins',
   },
 } as const
 

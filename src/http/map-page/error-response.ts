@@ -45,6 +45,6 @@ const sentences: Readonly<Record<number, string>> = {
   400: 'This map cannot be drawn.',
   401: 'The key in this address is not valid.',
   403: 'This map is not open to everyone: its address needs a token.',
-  404: 'There is no such map, or no longer.',
+  404: 'This map does not exist, or was deleted.',
   429: 'Too many people look at the maps of this account. Try again in a moment.',
 }

@@ -133,7 +133,7 @@ export const mapLayerTileSchema = {
 export const attributesSchema = {
   tags,
   summary: 'Read the attributes of a feature of a map',
-  description: 'Those that the layer tells by its option `attributes`.',
+  description: 'The columns that the option `attributes` of the layer names.',
   params: {
     type: 'object',
     properties: {

@@ -11,7 +11,7 @@ export const meSchema = {
   description: 'The credential alone says who is asking.',
   response: {
     200: {
-      description: 'The user whose key asks',
+      description: 'The user of the key',
       ...answered({
         username: text,
         organization,

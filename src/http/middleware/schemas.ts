@@ -78,7 +78,7 @@ export const waitQuery = (what: string) =>
 
 /** Of an endpoint that calls `refuseRepeated`. */
 export const onceHeaders = idempotencyHeaders(
-  'A value of your own, made anew for each request: it runs once at most, though a browser or a proxy may send it again. Without an API key it has no effect.',
+  'A new value for each request. The request runs at most once, even if a browser or a proxy sends it again. Without an API key the header has no effect.',
 )
 
 export const repeated = 'A request with this Idempotency-Key has arrived before.'

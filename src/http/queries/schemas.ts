@@ -49,7 +49,7 @@ const chart = {
       uniqueItems: true,
       description: 'Columns of numbers. Without one, rows are counted',
     },
-    series: { ...columnName, description: 'A column whose values are drawn as series of their own' },
+    series: { ...columnName, description: 'A column that splits the rows into series, one for each value' },
     aggregate: {
       type: 'string',
       enum: chartAggregates,

@@ -103,7 +103,7 @@ function pagingOf(parameters: Parameters): Paging | undefined {
 function totalOf(parameters: Parameters): Total | undefined {
   const total = choiceInAnyCase(parameters, 'total', totals)
   if (total !== undefined && parameters.rows_per_page === undefined)
-    throw errors.badRequest('total goes with rows_per_page: without pages total_rows is the total')
+    throw errors.badRequest('total needs rows_per_page: without pages total_rows is the total')
   return total
 }
 

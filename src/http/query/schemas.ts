@@ -17,7 +17,7 @@ export const parameters = {
     type: 'string',
     enum: totals,
     description:
-      'With rows_per_page: also tell the rows on all pages, counted (exact) or as the planner estimates them, in `total` of a JSON answer and in the header X-Total-Rows.',
+      'With rows_per_page: also count the rows on all pages (exact) or take the estimate of the planner (estimate). In `total` of a JSON answer and in the header X-Total-Rows.',
   },
   order_by: text('The column to order by.'),
   sort_order: { type: 'string', enum: sortOrders, default: 'asc' },

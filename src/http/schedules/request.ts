@@ -35,7 +35,7 @@ const ownMembers = [
 function readName(value: unknown): string {
   if (typeof value === 'string' && /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,62}$/.test(value)) return value
   throw errors.scheduleInvalid(
-    'name must have 1 to 63 letters, digits, underscores, dots or hyphens, and begin with none of the last two',
+    'name must have 1 to 63 letters, digits, underscores, dots or hyphens, and must not begin with a dot or hyphen',
   )
 }
 

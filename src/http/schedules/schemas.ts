@@ -28,7 +28,7 @@ const settings = {
 const scheduleNotify = {
   ...notifySchema,
   description:
-    'Whom to tell of the end of its jobs, and when it is disabled. An address that stays keeps its secret unless another one is given',
+    'Addresses that get a message when a job ends, or the schedule is disabled. An address keeps its secret unless you give another one',
 } as const
 
 const name = { type: 'string', description: 'Letters, digits, underscores, dots and hyphens' } as const

@@ -57,7 +57,7 @@ export function readWish(metadata: string): UploadWish {
   const kind = choiceOf(given, 'kind', uploadKinds) ?? 'import'
   const filename = filenameOf(given) ?? ''
   if (kind === 'import' && filename === '')
-    throw errors.badRequest('Upload-Metadata must have filename: it tells the kind of the file')
+    throw errors.badRequest('Upload-Metadata must have filename, which shows the kind of the file')
   return { kind, filename, parameters }
 }
 

@@ -51,7 +51,7 @@ const querystring = {
   properties: {
     since: text('A day or a time; 30 days before `until` unless told. Moved back to its full hour'),
     until: text(
-      'A day or a time, moved back to its full hour, which is not included; the end of this hour unless told',
+      'A day or a time, rounded down to its full hour, which is not included; by default the end of this hour',
     ),
     by: { type: 'string', enum: usagePeriods, default: 'day', description: 'In UTC' },
     format: { type: 'string', enum: ['json', 'csv'], default: 'json', description: 'Or `Accept: text/csv`' },

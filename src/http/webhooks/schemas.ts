@@ -38,7 +38,7 @@ const secret = text(
 export const notifySchema = {
   type: 'array',
   maxItems: maxNotify,
-  description: 'Whom to tell of its end',
+  description: 'Addresses that get a message when it ends',
   items: {
     type: 'object',
     required: ['url'],
@@ -56,7 +56,7 @@ const { secret: _secret, ...shownNotice } = notifySchema.items.properties
 /** In the document of a schedule. */
 export const shownNotifySchema = {
   type: 'array',
-  description: 'Whom it tells; absent: nobody',
+  description: 'Addresses that get a message; absent: none',
   items: { type: 'object', required: ['url', 'on', 'include_sql'], properties: shownNotice },
 } as const
 
@@ -112,14 +112,14 @@ export const listWebhooksSchema = {
 
 export const createWebhookSchema = {
   tags,
-  summary: 'Be told of the end of all jobs and imports',
+  summary: 'Get a message at the end of all jobs and imports',
   description:
     'Messages are sent at least once, after the convention of Standard Webhooks, and tried again for 24 hours. No job waits for them.',
   params,
   body,
   response: {
     201: {
-      description: 'The secret is told only here',
+      description: 'Only this answer has the secret',
       title: 'NewWebhook',
       ...answered({ ...members, secret: { type: 'string' } }),
     },

@@ -37,7 +37,7 @@ export async function checkGeojson(input: InputFile, signal: AbortSignal): Promi
   if (crs === undefined && isFar)
     throw new ImportFailure(
       3101,
-      `${placeOf(input)}The file does not tell its reference system, and its coordinates are not longitude and latitude`,
+      `${placeOf(input)}The file does not name its reference system, and its coordinates are not longitude and latitude`,
     )
   return { features }
 }

@@ -75,7 +75,7 @@ const isFar = `not coalesce(
 const noReferenceSystem = () =>
   new ImportFailure(
     3101,
-    'The file does not tell its reference system, and its coordinates are not longitude and latitude',
+    'The file does not name its reference system, and its coordinates are not longitude and latitude',
   )
 
 /** Points of two columns. Only `x` and `y` leave a doubt about what they are. */

@@ -431,7 +431,7 @@ function judge(
   }
   const errors = [...stderr.matchAll(/^(?:ERROR \d+|FAILURE):\s*(.*)$/gm)].map(([, text]) => text!)
   if (/no\s+coordinate\s+system/.test(stderr))
-    throw new NoReferenceSystem(3101, `${placeOf(input)}The file does not tell its reference system`)
+    throw new NoReferenceSystem(3101, `${placeOf(input)}The file does not name its reference system`)
   // GDAL would go on with another value.
   const changed = /^Warning \d+: (.*clamped.*|Invalid content for record .*)$/m.exec(stderr)?.[1]
   if (changed !== undefined) throw new ImportFailure(2001, `${placeOf(input)}${changed}`)

@@ -84,7 +84,7 @@ async function refuseDraft(session: Session, draft: string): Promise<void> {
   const { rowCount } = await session.query('select from pg_catalog.pg_database where datname = $1', [draft])
   if (rowCount)
     throw errors.restoreRefused(
-      `A restore into this PostgreSQL has not ended: repeat it, or drop the database ${draft} to begin anew without it`,
+      `A restore into this PostgreSQL has not ended: repeat the restore, or drop the database ${draft} to start without it`,
     )
 }
 

@@ -190,7 +190,7 @@ test('a map that is not open, unknown or deleted is a small page, without a word
   for (const [path, status, sentence] of [
     ['/map/cities', 403, 'This map is not open to everyone: its address needs a token.'],
     ['/map/cities?auth_token=no', 403, 'This map is not open to everyone: its address needs a token.'],
-    ['/map/none', 404, 'There is no such map, or no longer.'],
+    ['/map/none', 404, 'This map does not exist, or was deleted.'],
     ['/map/cities?api_key=wrong', 401, 'The key in this address is not valid.'],
   ] as const) {
     const [found, html] = await read(path)

@@ -33,7 +33,7 @@ test('a colleague opens the link, accepts, and works with a key of their own', a
 
   await page.goto(link)
   await page.getByRole('button', { name: 'Accept' }).click()
-  await page.getByText('This invitation is not good: it was used').waitFor()
+  await page.getByText('This invitation is no longer valid: it was used').waitFor()
 })
 
 test('the list of keys shows the open invitations, soonest end first, and a press withdraws one', async (t) => {

@@ -13,7 +13,7 @@ test('a new address of a host must lead to its databases, whatever is still conn
   const client = await newUser(service, 'second')
   await assert.rejects(
     addHost(service.services.installation, 'second', empty.url),
-    /This cluster lacks databases of 'second'/,
+    /Databases of 'second' are missing in this cluster/,
   )
   assert.equal((await client.sql('select 1')).total_rows, 1)
 })

@@ -80,7 +80,7 @@ test('a restore that was killed serves nothing, and can be repeated', async (t) 
     'restore',
     file,
   )
-  assert.match(second.err, /Another restore into this PostgreSQL runs/)
+  assert.match(second.err, /Another restore into this PostgreSQL is running/)
   child.kill('SIGKILL')
   await ended
   const served = await cartage(env, 'serve')

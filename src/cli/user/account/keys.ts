@@ -199,7 +199,7 @@ const invite: UserCommand = {
   summary: 'make a link that gives a colleague the key, once',
   arguments: keyArgument,
   options: {
-    until: { type: 'string', value: 'TIME', help: 'when the link ends; 7 days from now unless told' },
+    until: { type: 'string', value: 'TIME', help: 'when the link ends; by default 7 days from now' },
     withdraw: { type: 'boolean', help: 'make the link that is out there useless' },
   },
   details: [

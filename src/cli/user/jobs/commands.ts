@@ -52,7 +52,7 @@ const run: UserCommand = {
       type: 'string',
       multiple: true,
       value: 'URL',
-      help: 'address that is told of the end of the job; may be repeated',
+      help: 'address that gets a message when the job ends; may be repeated',
     },
     detach: { type: 'boolean', help: 'print the id and do not wait' },
     ...waitOptions,
@@ -146,7 +146,7 @@ const follow: UserCommand = {
   ...wait,
   name: 'job follow',
   summary: 'the same as job wait',
-  details: ['Shows a bar while PostgreSQL tells a percent, and what a statement waits for.'],
+  details: ['Shows a bar if PostgreSQL reports a percentage, and what a statement waits for.'],
 }
 
 const cancel: UserCommand = {

@@ -40,7 +40,7 @@ const create: UserCommand = {
       type: 'string',
       multiple: true,
       value: 'URL',
-      help: 'address that is told of the end of its jobs, and when it is disabled; may be repeated',
+      help: 'address that gets a message when a job ends, or the schedule is disabled; may be repeated',
     },
     paused: { type: 'boolean', help: 'do not run it yet' },
   },

@@ -39,7 +39,7 @@ const exportCommand: UserCommand = {
     'expires-in': {
       type: 'string',
       value: 'SECONDS',
-      help: 'of the link: 86400 unless told, 604800 at most',
+      help: 'of the link: 86400 by default, 604800 at most',
     },
     'max-downloads': { type: 'string', value: 'N', help: 'of the link' },
   },

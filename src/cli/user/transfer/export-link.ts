@@ -9,7 +9,7 @@ import type { Service } from '../service.ts'
 /** Refuses options that would have no effect. */
 export function checkLinkOptions({ values }: UserCall): void {
   const needy = ['expires-in', 'max-downloads'].find((name) => values[name] !== undefined)
-  if (needy && !values.link) throw new UsageError(`--${needy} goes with --link`)
+  if (needy && !values.link) throw new UsageError(`--${needy} needs --link`)
   if (values.link && textOf(values, 'output') !== undefined)
     throw new UsageError('--link saves nothing: leave out -o, and use --format')
 }

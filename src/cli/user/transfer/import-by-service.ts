@@ -47,7 +47,7 @@ const notHere = [...forText, 'no-prepare', 'dry-run'] as const
 function optionsOf(call: UserCall): ImportOptions {
   const { args, values } = call
   const strange = notHere.find((name) => values[name] !== undefined)
-  if (strange) throw new UsageError(`--${strange} goes with CSV, TSV and GeoJSON files on this machine`)
+  if (strange) throw new UsageError(`--${strange} is only for CSV, TSV and GeoJSON files on this machine`)
   if (values.append && values.upsert) throw new UsageError('give --append or --upsert, not both')
   const key = textOf(values, 'upsert')
   const layers = listOf(values, 'layer')
@@ -75,7 +75,7 @@ type Source = Readonly<{ source: ImportedFile | ImportedRows; bytes: number | un
 async function sourceOf({ args, values }: UserCall): Promise<Source> {
   const [path = '', table] = args
   const kind = textOf(values, 'kind')
-  if (path !== '-' && kind !== undefined) throw new UsageError('--kind goes with standard input (-)')
+  if (path !== '-' && kind !== undefined) throw new UsageError('--kind is only for standard input (-)')
   if (isUrl(path)) return { source: { url: path }, bytes: undefined }
   if (path === '-') {
     if (table === undefined) throw new UsageError('standard input has no name: give the table too')

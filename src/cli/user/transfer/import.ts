@@ -48,7 +48,7 @@ export const importCommand: UserCommand = {
     upsert: {
       type: 'string',
       value: 'KEY',
-      help: 'update rows whose key is in the table, add the others; KEY is a column or several: a,b',
+      help: 'update rows that have the same key, add the others; KEY is a column or several: a,b',
     },
     'skip-bad-rows': { type: 'boolean', help: 'leave out rows that PostgreSQL refuses, up to 1,000' },
     'max-bad-rows': { type: 'string', value: 'N', help: 'with --skip-bad-rows: fail after so many' },
@@ -56,7 +56,7 @@ export const importCommand: UserCommand = {
       type: 'string',
       value: 'FILE',
       kind: 'file',
-      help: 'with --skip-bad-rows: save them, to mend and import again',
+      help: 'with --skip-bad-rows: save these rows, to repair and import again',
     },
     type: {
       type: 'string',
@@ -79,13 +79,13 @@ export const importCommand: UserCommand = {
       type: 'string',
       value: 'dmy|mdy',
       kind: ['dmy', 'mdy'],
-      help: 'day or month first, where the file does not tell',
+      help: 'day or month first, if the file has no clear case',
     },
     decimals: {
       type: 'string',
       value: 'comma|point',
       kind: ['comma', 'point'],
-      help: 'decimal sign, where the file does not tell',
+      help: 'decimal sign, if the file has no clear case',
     },
     encoding: { type: 'string', value: 'E', help: 'encoding of the file, such as LATIN1 or WIN1252' },
     header: {
@@ -108,7 +108,7 @@ export const importCommand: UserCommand = {
   run: async (call) => {
     checkLoadOptions(call)
     if (isReadByService(call)) return importByService(call)
-    if (call.values.kind !== undefined) throw new UsageError('--kind goes with standard input (-)')
+    if (call.values.kind !== undefined) throw new UsageError('--kind is only for standard input (-)')
     const file = await openInput(call.args[0]!, dialectOptions(call))
     const reading = await readInput(call, file)
     const wishes = { ...wishesOf(call, file), ...(await formsOf(call, reading)) }

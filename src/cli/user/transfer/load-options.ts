@@ -7,7 +7,7 @@ import type { UserCall } from '../command.ts'
 /** Refuses options that would have no effect. */
 export function checkLoadOptions({ values }: UserCall): void {
   const needy = ['max-bad-rows', 'rejects'].find((name) => values[name] !== undefined)
-  if (needy && !values['skip-bad-rows']) throw new UsageError(`--${needy} goes with --skip-bad-rows`)
+  if (needy && !values['skip-bad-rows']) throw new UsageError(`--${needy} needs --skip-bad-rows`)
   keyOf(values)
   wholeNumberOf(values, 'max-bad-rows')
 }

@@ -21,7 +21,7 @@ export async function tellRejects(
   const path = textOf(values, 'rejects')
   if (path === undefined) return
   await writeWhole(path, (target) => writeAll([rejectsFile(file, rejected)], target))
-  terminal.say(`saved in ${path}: mend them there and import the file`)
+  terminal.say(`saved in ${path}: repair them there and import the file`)
 }
 
 const mostShown = 10
