@@ -108,7 +108,7 @@ export async function closeDraftOrganization(tx: ClientBase, id: number): Promis
   return true
 }
 
-/** Of its members and its spare members. */
+/** The master roles of the members and of the spare members. */
 export async function masterRolesOf(control: Queryable, organizationId: number): Promise<readonly string[]> {
   const { rows } = await control.query<{ master_role: string }>(
     `select master_role from cartage.users where organization_id = $1

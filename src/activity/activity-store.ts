@@ -17,7 +17,7 @@ export async function putQuestion(control: Queryable, asked: Question, lifeMs: n
   return rows[0]!.id
 }
 
-/** Undefined: nobody waits for the answer any more. */
+/** Undefined: the caller no longer waits for the answer. */
 export async function findQuestion(control: Queryable, id: string): Promise<Question | undefined> {
   const { rows } = await control.query<{ asked: Question }>(
     'select asked from cartage.activity_questions where id = $1 and expires_at > clock_timestamp()',

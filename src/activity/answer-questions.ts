@@ -23,7 +23,7 @@ export class AnswerQuestions {
     this.#running = runningStatements(databases)
   }
 
-  /** Does nothing if nobody waits for the answer any more. */
+  /** Does nothing if the caller no longer waits for the answer. */
   async answer(questionId: string): Promise<void> {
     // What begins later is not meant.
     const known = this.#running.list()

@@ -15,7 +15,7 @@ export async function askProcesses(control: Queryable, question: Question, waitM
   const before = await countProcesses(control)
   const areAll = (answered: readonly string[]) => answered.length >= before
   const answers = await askUntil(control, question, waitMs, areAll)
-  // One that had lost its connection for messages was not counted, and has not heard the question.
+  // A process that had lost its connection for messages was not counted, and did not get the question.
   const processes = Math.max(before, await countProcesses(control))
   return { answers, silent: Math.max(0, processes - answers.length) }
 }
@@ -28,7 +28,7 @@ export async function askProcess(
   waitMs: number,
 ): Promise<Answer | undefined> {
   const processes = await countProcesses(control)
-  // If all others have answered, nobody is left to wait for.
+  // If all others have answered, there is no answer to wait for.
   const isOver = (answered: readonly string[]) => answered.includes(name) || answered.length >= processes
   const answers = await askUntil(control, question, waitMs, isOver)
   return answers.find(({ process }) => process === name)

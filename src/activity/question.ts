@@ -19,7 +19,7 @@ export type ToldStatement = Readonly<{
   /** PostgreSQL's own word, such as `Lock: relation`. */
   waitEvent: string | null
   hostId: number
-  /** Of its backend; null without a connection. */
+  /** The pid of the backend; null without a connection. */
   pid: number | null
   /** The backends that hold it up. */
   blockedBy: readonly Blocker[]
@@ -33,7 +33,7 @@ export type Blocker = Readonly<{ pid: number; role: string | null }>
 /** What was stopped. */
 export type Stopped = Readonly<Pick<ToldStatement, 'id' | 'username' | 'key' | 'kind'>> &
   Readonly<{
-    /** False: it was told to stop, but has not ended yet. */
+    /** False: it was stopped, but has not ended yet. */
     hasEnded: boolean
   }>
 

@@ -88,7 +88,7 @@ async function stopJob(databases: Databases, id: string): Promise<readonly Stopp
 
 const hasEndedBefore: ReadonlySet<string> = new Set(['cancel-refused', 'job-not-found'])
 
-/** Before anything is stopped: whoever asked may not live to record what came of it. */
+/** Recorded before anything is stopped, because this process may die before it can record the result. */
 const recordRequest = (
   { control }: Databases,
   meant: Readonly<{ subject: string }> | Readonly<{ account: string }>,

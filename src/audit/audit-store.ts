@@ -38,7 +38,7 @@ export type FirstUse = Readonly<{
   day: string
   username: string
   keyName: string
-  /** Of the client. */
+  /** The address of the client. */
   address: string
   apis: readonly string[]
 }>

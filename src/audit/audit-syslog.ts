@@ -30,7 +30,7 @@ export function syslogMessage(record: AuditRecord): string {
 /** Facility authpriv, severity informational. */
 const priority = 10 * 8 + 6
 
-/** Of one message: servers cut or drop longer ones. The whole record stays in the database. */
+/** The size of one message: servers cut or drop longer messages. The whole record stays in the database. */
 const mostBytes = 8_000
 
 function jsonOf(record: AuditRecord): string {
@@ -94,7 +94,7 @@ async function sendToSocket(path: string, records: readonly AuditRecord[]): Prom
     ],
     { stdio: ['pipe', 'ignore', 'pipe'], timeout: waitMs, killSignal: 'SIGKILL' },
   )
-  // It may end before it has read all; its exit code tells.
+  // The program may end before it has read everything; its exit code says why.
   child.stdin.on('error', () => undefined)
   child.stdin.end(records.map((record) => `${jsonOf(record)}\n`).join(''))
   const [[code], said] = await Promise.all([once(child, 'close'), text(child.stderr)])

@@ -84,7 +84,7 @@ function withinLimit(
   return [...alone, ...together.values()]
 }
 
-/** Of one user. A loop that makes and drops tables must not fill the record. */
+/** For one user: a loop that makes and drops tables must not fill the record. */
 const recordsPerHour = 1_000
 
 function readNotes(databases: Databases, place: Place, most: number): Promise<readonly TableNote[]> {

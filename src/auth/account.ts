@@ -25,13 +25,13 @@ export type Account = Readonly<{
   createdAt: Date
   /** Null unless the operator has suspended the account. */
   suspension: Suspension | null
-  /** It is on its way to another host: nothing is served, nothing changes. */
+  /** The account moves to another host: nothing is served, nothing changes. */
   isMoving: boolean
 }>
 
 export type Suspension = Readonly<{
   since: Date
-  /** What callers with a key of the account are told. */
+  /** The text that callers with a key of the account see. */
   reason: string
 }>
 
@@ -78,7 +78,7 @@ export const sessionTargetOf = remembered(({ account, key }: Holder): SessionTar
   }
 })
 
-/** Jobs run as the user's master role, whichever key queued them. */
+/** Jobs run as the user's master role, for every key. */
 export function masterTargetOf(
   account: Pick<Account, 'hostId' | 'database' | 'masterRole' | 'schema' | 'setLimits'>,
 ): SessionTarget {

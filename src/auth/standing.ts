@@ -24,6 +24,6 @@ export function refuseSuspended({ suspension, isMoving }: Account, key?: CallerK
   if (suspension) throw accountSuspended(key, suspension.reason)
 }
 
-/** Strangers are not told why. */
+/** Strangers do not see the reason. */
 const accountSuspended = (key: CallerKey | undefined, reason: string) =>
   errors.accountSuspended(key && key.type !== 'default' ? reason : undefined)

@@ -3,7 +3,7 @@ import type { JobStatus } from '../contract/job-status.ts'
 
 /** Everything that goes wrong between a caller and the service: its text, and what else the service said. */
 export class CartageError extends Error {
-  /** Of the answer; 0 if there is none, or only a part of one. */
+  /** The status of the answer; 0 without an answer, or with a part of one. */
   readonly status: number
   /** The key endpoints send none. A newer service may send one that this client does not know. */
   readonly code: ErrorCode | ClientErrorCode | OtherCode | undefined
@@ -72,7 +72,7 @@ export function refusal(status: number, header: ReadHeader, text: string): Carta
   return new CartageError(messageIn(body) ?? `The service answered ${status}`, facts)
 }
 
-/** There is no answer, and nobody can tell whether the request arrived. */
+/** There is no answer, and it is unknown whether the request arrived. */
 export function unreachable(baseUrl: string, cause: unknown): CartageError {
   return new CartageError(`No service answers at ${baseUrl}`, {
     body: { code: 'service-unreachable' satisfies ClientErrorCode },

@@ -1,7 +1,7 @@
 import type { ImportDocument, JobDocument } from '../contract/documents.ts'
 import { CartageError, type ClientErrorCode } from './cartage-error.ts'
 
-/** A job that did not end as `done`: it failed, was cancelled, or nobody knows. */
+/** A job that did not end as `done`: it failed, was cancelled or is unknown. */
 export class JobError extends CartageError {
   readonly job: JobDocument
 

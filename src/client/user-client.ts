@@ -27,9 +27,9 @@ export type ClientOptions = Readonly<{
   token: string
   /** The path's account where it is not the user: the organization. */
   account?: string
-  /** What the numbers of rows become; `exact` unless told. */
+  /** What the numbers of rows become. By default `exact`. */
   numbers?: Numbers
-  /** How often a request is sent again at most, where that is safe: 3 unless told. */
+  /** How often a request is repeated at most, if that is safe. By default 3. */
   retries?: number
 }>
 

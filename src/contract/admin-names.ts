@@ -86,7 +86,7 @@ export const accountLimits = {
 export type AccountLimit = keyof typeof accountLimits
 export const accountLimitNames = Object.keys(accountLimits) as readonly AccountLimit[]
 
-/** As the operator has set them. */
+/** The limits that the operator has set. */
 export type SetLimits = Readonly<
   Partial<Record<AccountLimit, number>> & { rates?: Readonly<Partial<Record<EndpointGroup, string>>> }
 >

@@ -12,7 +12,7 @@ export const chartOrders = ['largest', 'name', 'result'] as const
 export type ChartOrder = (typeof chartOrders)[number]
 
 export const maxChartValues = 7
-/** Of a name of a column. */
+/** The length of a column name. */
 export const maxChartName = 63
 
 export type ChartDefinition = Readonly<{

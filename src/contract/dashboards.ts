@@ -7,11 +7,11 @@ export const dashboardNameRule =
   '1 to 128 letters, digits, dots, hyphens or underscores, and begin with a letter, a digit or an underscore'
 export const isDashboardName = (text: string) => /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$/.test(text)
 
-/** Of a user. */
+/** Dashboards of one user. */
 export const maxDashboards = 100
 export const maxDashboardParts = 40
 export const maxDashboardFilters = 20
-/** Of the stored document. */
+/** The size of the stored document. */
 export const maxDashboardBytes = 256 * 1024
 export const maxDashboardTitle = 200
 export const maxDashboardDescription = 4_000
@@ -71,9 +71,9 @@ export type DashboardPart = PartPlace &
     /** The name of a saved query. */
     query: string
     as: PartKind
-    /** Of a number: the column of the first row. Without it the first column. */
+    /** For a number: the column that it shows, of the first row. By default the first column. */
     column?: string
-    /** Of a chart: how it is drawn. Without it as the first columns suggest. */
+    /** For a chart: how it is drawn. By default as the first columns suggest. */
     chart?: ChartDefinition
   }>
 

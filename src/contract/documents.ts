@@ -58,7 +58,7 @@ export type KeyChanges = Readonly<{
   expires_at?: string | null
   read_from?: ReadFrom
 }>
-/** As the operator sees it: without the token. */
+/** A key as the operator sees it: without the token. */
 export type UserKeyDocument = Omit<FullKeyDocument, 'token'>
 export type UserKeyList = Readonly<{ keys: readonly UserKeyDocument[]; total: number }>
 
@@ -128,7 +128,7 @@ type DocumentOfJob<Item> = Readonly<{
   fallback_failed_reason?: string
 }>
 
-/** What is sent beside the query of a job. */
+/** What may be sent with the query of a job. */
 export type JobOptions = Readonly<{
   name?: string | undefined
   labels?: readonly string[] | undefined
@@ -143,14 +143,14 @@ export type JobOptions = Readonly<{
   notify?: readonly Notify[] | undefined
 }>
 
-/** A job at the addresses of version 4: the classic document, and beside it what people want to know. */
+/** A job at the addresses of version 4: the classic document with more members. */
 export type FullJobDocument = DocumentOfJob<FullItemDocument> &
   Readonly<{
     name?: string
     labels?: readonly string[]
     /** The schedule that made it. */
     schedule?: string
-    /** Of a job that is one statement; other statements have their own. */
+    /** The time limit of a job with one statement; in a chain each statement has its own. */
     timeout?: number
     params?: readonly unknown[]
     rows?: number
@@ -188,7 +188,7 @@ export type JobProgressDocument = Readonly<{
 export type NewSchedule = Readonly<{
   /** Five fields, or a word such as `@daily`. */
   cron: string
-  /** Of the IANA list; UTC unless told. */
+  /** A name of the IANA list. By default UTC. */
   timezone?: string | undefined
   query: JobQuery
   params?: readonly unknown[] | undefined
@@ -288,7 +288,7 @@ export type RejectedRow = Readonly<{
   value: string | null
   error: string
   sqlstate: string
-  /** As it stood in the file. */
+  /** The row as it is in the file. */
   text: string
 }>
 
@@ -401,7 +401,7 @@ export type ListedTiles = Readonly<{
     name: string
     schema: string
     geometry_type: string
-    /** Of its TileJSON. */
+    /** The address of its TileJSON. */
     url: string
   }>[]
 }>
@@ -496,7 +496,7 @@ export type StyleDocument = Readonly<{
   layers: readonly Readonly<Record<string, unknown>>[]
 }>
 
-/** What a page shows beside the map. */
+/** What a page shows in addition to the map. */
 export type MapPageMetadata = Readonly<{
   title: string
   description: string
@@ -578,7 +578,7 @@ export type ImportDocument = Readonly<{
 /** A table that an import would make, or add to. */
 export type ImportPreview = Readonly<{
   table: string
-  /** Of the file; null if it has none. */
+  /** The layer of the file; null if the file has no layers. */
   layer: string | null
   rows: number
   columns: readonly Readonly<{ name: string; type: string }>[]
@@ -586,7 +586,7 @@ export type ImportPreview = Readonly<{
   first_rows: readonly (readonly (string | null)[])[]
   /** In which its text was read; null: only GDAL knows. */
   encoding: string | null
-  /** Of the coordinates in the file; null: it does not tell, or has none. */
+  /** The reference system of the file; null: the file does not name one, or has no coordinates. */
   reference_system: ReferenceSystemDocument | null
   /** GeoJSON geometries of the first rows, simplified for a small map. */
   first_shapes: readonly Readonly<Record<string, unknown>>[]
@@ -595,7 +595,7 @@ export type ImportPreview = Readonly<{
 /** `srid`: null if it has no number in PostGIS. */
 export type ReferenceSystemDocument = Readonly<{ srid: number | null; name: string | null }>
 
-/** A new link. Its address is told only once. */
+/** A new link. Only this answer has its address. */
 export type ExportLink = Readonly<{ id: string; url: string; expires_at: string }>
 
 /** A link to the rows of a query. */
@@ -619,7 +619,7 @@ export type Readiness = Readonly<{
   hosts: Readonly<Record<string, HostVerdict>>
   /** What reads files to import, or what is missing. */
   imports: string
-  /** Of the hosts that answer, by name. */
+  /** The state of the hosts that answer, by name. */
   replication: Readonly<Record<string, ReplicationDocument>>
 }>
 
@@ -702,7 +702,7 @@ export type HostDocument = Readonly<{
   address: string
   /** False: no user is made there, and none moves there. */
   accepts_users: boolean
-  /** It has only the control database, as the login there is no superuser. */
+  /** The host has only the control database, because its login is not a superuser. */
   control_only: boolean
 }>
 /** A standby of a host that may answer reads. */
@@ -819,7 +819,7 @@ export type UsageDocument = Readonly<{
   since: string
   until: string
   by: UsagePeriod
-  /** Those in which something was used, the oldest first. */
+  /** The periods with any use, the oldest first. */
   periods: readonly UsagePeriodDocument[]
 }>
 export type UsagePeriodDocument = Readonly<{
@@ -839,7 +839,7 @@ export type UsagePeriodDocument = Readonly<{
   disk_bytes: number | null
 }>
 export type UsageFilter = Readonly<{
-  /** A day or a time; 30 days before `until` unless told. */
+  /** A day or a time. By default 30 days before `until`. */
   since?: string | undefined
   until?: string | undefined
   by?: UsagePeriod | undefined
@@ -849,7 +849,7 @@ export type StoppedActivity = Readonly<{
     id: string
     username: string
     kind: ActivityKind
-    /** False: it was told to stop, but has not ended yet. */
+    /** False: it was stopped, but has not ended yet. */
     has_ended: boolean
   }>[]
   /** Processes that did not answer in time: what they run may not have been stopped. */

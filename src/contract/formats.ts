@@ -2,7 +2,7 @@
 export const formats = ['json', 'geojson', 'csv', 'ndjson'] as const
 export type Format = (typeof formats)[number]
 
-/** What the SQL endpoint writes besides. */
+/** Other formats of the SQL endpoint. */
 export const fileFormats = [
   'arrow',
   'parquet',

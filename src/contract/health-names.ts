@@ -8,6 +8,6 @@ export type HostVerdict = (typeof hostVerdicts)[number]
 export const replicationRoles = ['primary', 'standby'] as const
 export type ReplicationRole = (typeof replicationRoles)[number]
 
-/** Of a check of the doctor. */
+/** The result of a check of doctor. */
 export const checkStatuses = ['ok', 'warn', 'fail'] as const
 export type CheckStatus = (typeof checkStatuses)[number]

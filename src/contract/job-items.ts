@@ -2,7 +2,7 @@ import type { FullItemDocument, FullJobDocument, JobDocument, JobQuery, NewItem 
 import type { JobStatus } from './job-status.ts'
 import { maxJobCharacters } from './limits.ts'
 
-/** A job in one form, whichever it was sent in. */
+/** The items of a job, for every form in which it can be sent. */
 export type JobParts = Readonly<{ items: readonly JobItem[]; onsuccess?: string; onerror?: string }>
 
 /** The only item of a job that is one statement has the status of the job. */

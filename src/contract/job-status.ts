@@ -8,6 +8,6 @@ export function isFinal(status: JobStatus): status is FinalStatus {
   return status !== 'pending' && status !== 'running'
 }
 
-/** Of an item, or of the fallback of an item or job. */
+/** The states of an item, or of the fallback of an item or job. */
 export const stepStatuses = ['pending', 'running', 'done', 'failed', 'skipped', 'unknown'] as const
 export type StepStatus = (typeof stepStatuses)[number]

@@ -5,7 +5,7 @@ export type KeyType = (typeof keyTypes)[number]
 /** The two keys that every account has, by name; no other key may have these names. */
 export const masterKeyName = 'Master'
 export const defaultKeyName = 'Default public'
-/** Of the default key. It is no secret. */
+/** The token of the default key. It is not a secret. */
 export const defaultToken = 'default_public'
 
 /** What a list of keys can be ordered by. */

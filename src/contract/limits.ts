@@ -1,6 +1,6 @@
 /** Limits of requests: the service refuses what is beyond them. */
 
-/** Of the body of a job as JSON: at the classic address, and at that of version 4. */
+/** The length of a job as JSON, at the classic address and at the address of version 4. */
 export const maxJobCharacters = 16_384
 export const maxLongJobCharacters = 1_048_576
 
@@ -13,15 +13,15 @@ export const maxJobLabels = 16
 export const jobLabelRule =
   'a word of 1 to 63 letters, digits, dots, hyphens, underscores, slashes, colons or equals signs'
 export const maxJobsPerPage = 100
-/** Of a text that is looked for in the SQL of jobs, in characters. */
+/** The length of a search text for the SQL of jobs, in characters. */
 export const maxSearchLength = 200
 
-/** Of a job that is tried again: attempts, the first included, and seconds before the second one. */
+/** Retries of a job: attempts, the first included, and seconds before the second attempt. */
 export const maxJobAttempts = 10
 export const defaultBackoffSeconds = 10
 export const maxBackoffSeconds = 3_600
 
-/** Of an account, unless the operator gives it another limit, and at most. */
+/** Schedules of an account: by default, and at most. */
 export const defaultSchedules = 100
 export const maxSchedules = 1_000
 
@@ -46,7 +46,7 @@ export const planNameRule =
 /** Of users and organizations. */
 export const accountNameRule = '1 to 63 lower-case letters, digits or hyphens'
 
-/** Of a list of keys, tables or datasets. */
+/** The page size of a list of keys, tables or datasets. */
 export const maxPerPage = 1000
 export const defaultPerPage = 20
 
@@ -63,11 +63,11 @@ export const maxParams = 65_535
 export const maxDecimals = 15
 export const defaultDecimals = 6
 
-/** Rows that a load with `on_error=skip` may leave out, unless told, and at most. */
+/** Rows that a load with `on_error=skip` may leave out: by default, and at most. */
 export const defaultBadRows = 1_000
 export const maxBadRows = 1_000_000
 
-/** Of a link to the rows of a query: a day unless told, a week at most. */
+/** How long a link to the rows of a query is valid: by default a day, at most a week. */
 export const defaultLinkSeconds = 86_400
 export const maxLinkSeconds = 604_800
 export const maxLinkDownloads = 1_000_000

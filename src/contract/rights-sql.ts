@@ -1,6 +1,6 @@
 import { shownPermissions, type TablePermission } from './grants.ts'
 
-/** Of the tables that can be named at all; those of the service and of PostgreSQL are nobody's to give. */
+/** Excludes schemas of the service and of PostgreSQL, which cannot be granted. */
 const ofTenants = `n.nspname !~ '^pg_' and n.nspname not in ('information_schema', 'cartodb', 'cartage', 'postgis', 'topology')`
 
 const kindOf = `case c.relkind when 'v' then 'view' when 'm' then 'materialized view' when 'f' then 'foreign table'
@@ -45,7 +45,7 @@ export type KnownRight = Readonly<{ right: Exclude<Right, 'none'>; source: Sourc
 export type KnownTable = Pick<TableRights, 'schema' | 'name' | 'kind' | 'isOwner'> &
   Readonly<{ rights: Readonly<Partial<Record<TablePermission, KnownRight>>> }>
 
-/** What a key was told, compared with what nobody in particular was told. */
+/** Compares what a key was granted with what was granted to PUBLIC. */
 export function knownRights(
   tables: readonly TableRights[],
   publicTables: readonly TableRights[],

@@ -14,7 +14,7 @@ export const queryParamRule =
   '1 to 63 letters, digits or underscores, and begin with a letter or an underscore'
 export const isQueryParam = (text: string) => /^[A-Za-z_][A-Za-z0-9_]{0,62}$/.test(text)
 
-/** Of a user. */
+/** Saved queries of one user. */
 export const maxSavedQueries = 1_000
 /** SQL, descriptions and parameters together. */
 export const maxSavedQueryBytes = 4 * 1024 ** 2
@@ -72,7 +72,7 @@ export const queryParamSqlTypes: Readonly<Record<QueryParamType, string>> = {
   'uuid[]': 'pg_catalog.uuid[]',
 }
 
-/** What a request to the rows of a query has besides its parameters: none of them can be called so. */
+/** Parameters of the request itself: a parameter of the query cannot have one of these names. */
 export const rowsOptions = [
   'format',
   'rows_per_page',

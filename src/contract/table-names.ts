@@ -1,4 +1,4 @@
-/** Of a table; `LINK` is taken for `PUBLIC`. */
+/** The privacy of a table; `LINK` counts as `PUBLIC`. */
 export const privacies = ['PUBLIC', 'PRIVATE'] as const
 export type Privacy = (typeof privacies)[number]
 export const acceptedPrivacies = ['PUBLIC', 'LINK', 'PRIVATE'] as const

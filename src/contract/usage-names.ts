@@ -17,7 +17,7 @@ export type UsageKind = (typeof usageKinds)[number]
 
 /** Limits of an account whose refusals are counted. Callers without a key have rates of their own. */
 export type RefusingLimit = HeldLimit | `rates.${EndpointGroup}${'' | ' without a key'}`
-/** Those on what is used at once. */
+/** The limits on what is used at the same time. */
 export type HeldLimit = Extract<AccountLimit, 'connections' | 'tiles_at_once'>
 
 export const usagePeriods = ['hour', 'day', 'month'] as const

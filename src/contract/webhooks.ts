@@ -1,4 +1,4 @@
-/** Being told of the end of jobs and imports, after the convention of Standard Webhooks. */
+/** Messages about the end of jobs and imports, after the convention of Standard Webhooks. */
 
 export const webhookEvents = [
   'job.done',
@@ -18,17 +18,17 @@ export type NotifyEvent = (typeof notifyEvents)[number]
 export const deliveryStatuses = ['pending', 'delivered', 'undelivered'] as const
 export type DeliveryStatus = (typeof deliveryStatuses)[number]
 
-/** Of a user, and of one job. */
+/** Webhooks of one user, and addresses of one job. */
 export const maxWebhooks = 20
 export const maxNotify = 5
-/** Of a webhook. */
+/** Waiting test messages of one webhook. */
 export const maxPendingTests = 5
 export const maxWebhookUrl = 2_048
 export const maxDeliveriesListed = 100
 
 export type Notify = Readonly<{
   url: string
-  /** All unless told. */
+  /** By default all. */
   on?: readonly NotifyEvent[] | undefined
   /** `whsec_` and base64. Without one the messages are not signed. */
   secret?: string | undefined
@@ -37,9 +37,9 @@ export type Notify = Readonly<{
 
 export type WebhookDefinition = Readonly<{
   url: string
-  /** All unless told. */
+  /** By default all. */
   on?: readonly WebhookEvent[] | undefined
-  /** `whsec_` and base64 of 24 to 64 bytes. Made unless told. */
+  /** `whsec_` and base64 of 24 to 64 bytes. By default generated. */
   secret?: string | undefined
   include_sql?: boolean | undefined
   enabled?: boolean | undefined
@@ -54,7 +54,7 @@ export type WebhookDocument = Readonly<{
   created_at: string
 }>
 
-/** The secret is told only when it is made. */
+/** Answers show the secret only once, when it is made. */
 export type NewWebhookDocument = WebhookDocument & Readonly<{ secret: string }>
 
 export type DeliveryDocument = Readonly<{
@@ -62,7 +62,7 @@ export type DeliveryDocument = Readonly<{
   webhook_id: string
   url: string
   type: string
-  /** Of the job or import; null: a test. */
+  /** The id of the job or import; null in a test. */
   job_id: string | null
   status: DeliveryStatus
   attempts: number

@@ -30,7 +30,7 @@ export type TableColumn = Readonly<{
   type: 'Integer' | 'Integer64' | 'Real' | 'Integer(Boolean)' | 'Date' | 'DateTime' | 'String'
   /** Its values have one more character in front, so that an empty text is not NULL. */
   isPrefixed: boolean
-  /** Of a field with a fixed length: characters, and digits behind the point. */
+  /** For a field with a fixed length: characters, and digits after the point. */
   width?: number | undefined
   decimals?: number | undefined
 }>

@@ -58,7 +58,7 @@ export function requireSandbox({ exitCode, stderr }: Pick<ConverterEnd, 'exitCod
     throw new Error(`the sandbox cannot be made: ${stderr.slice(0, 500)}`)
 }
 
-/** Kills the whole process group, and gives up waiting for pipes that somebody else still holds. */
+/** Kills the whole process group, and stops waiting for pipes that another process still holds. */
 class Stop {
   readonly #child: ChildProcess
   reason: StopReason

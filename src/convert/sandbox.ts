@@ -25,7 +25,7 @@ export type SandboxedCommand = Readonly<{
   args: readonly string[]
   /** Becomes `sandboxDirectory`. */
   directory: string
-  /** Files and folders to read beside the system's own, with the names they have in the sandbox. */
+  /** Files and folders to read in addition to the system's own, with their names in the sandbox. */
   readable?: readonly (readonly [path: string, name: string])[]
   /** What `memoryBytes` limits. JavaScript reserves far more addresses than it uses: of such a program only the data count. */
   memory?: 'addresses' | 'data'

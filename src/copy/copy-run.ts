@@ -20,7 +20,7 @@ export type CopyHandler = Pick<RunHandler, 'copyData' | 'feedCopy' | 'copyDraine
 /** What became of one COPY among several. */
 export type Attempt = Readonly<{
   error: WireError | null
-  /** That COPY has read. */
+  /** Rows that COPY has read. */
   rows: number
   /** The numbers in the row that a statement after the COPY has answered. */
   numbers: readonly number[]

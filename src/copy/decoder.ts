@@ -20,7 +20,7 @@ export function createDecoder(encoding: ContentEncoding, firstBytes: Buffer): De
 /** `bytesWritten` counts the consumed input, not the given one. */
 export type Decoder = Transform & { readonly bytesWritten: number }
 
-/** Those that this Node can undo: zstd since 22.15 and 23.8. */
+/** Encodings that this Node can decompress: zstd since 22.15 and 23.8. */
 export const encodings: readonly ContentEncoding[] = contentEncodings.filter(
   (encoding) => encoding !== 'zstd' || 'createZstdDecompress' in zlib,
 )

@@ -5,7 +5,7 @@ import type { ClientWait } from '../statements/client-wait.ts'
 
 /** A body that a client sends to be stored. */
 export type Upload = Readonly<{
-  /** As it comes over the wire. */
+  /** The body as it was sent. */
   body: Readable
   encoding: ContentEncoding | null
   /** Asks for the body: a client that sent `Expect: 100-continue` waits for that. */

@@ -6,7 +6,7 @@ export type ExpectedDashboard =
   | Readonly<{ kind: 'version'; versions: readonly string[] }>
   | Readonly<{ kind: 'any' | 'none' }>
 
-/** Of what was saved, without its times and name: to save the same again makes no other version. */
+/** The version of the content, without times and name: saving the same content again keeps the version. */
 export const versionOf = ({ title, description, isPublic, content }: Dashboard): string =>
   createHash('sha256')
     .update(JSON.stringify([title, description, isPublic, content]))

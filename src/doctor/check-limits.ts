@@ -19,7 +19,7 @@ export async function checkLimits(installation: Installation, config: Config): P
   return (await Promise.all(checks)).flat()
 }
 
-/** Of what was refused in the last minute a process may not have told yet. */
+/** Processes store refusals once a minute, so the last minute may be missing. */
 async function checkRefusals({ databases }: Installation): Promise<readonly Check[]> {
   const refused = await refusedUsers(databases.control)
   const of = (limit: HeldLimit) => refused.filter((user) => user.limit === limit)

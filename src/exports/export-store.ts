@@ -53,7 +53,7 @@ export async function insertExport(
   return rows[0]
 }
 
-/** Of a user. */
+/** Links of one user. */
 export const mostExports = 1_000
 
 /** Of `cartage.api_keys k`: it has not expired, and has the SQL API. */

@@ -6,9 +6,9 @@ export type ImportColumn = Readonly<{
   /** In the table. */
   name: string
   type: string
-  /** Of InferredColumn; true where nobody has looked yet. */
+  /** As in InferredColumn; true if the values were not read yet. */
   hasQuotedEmpty: boolean
-  /** Its values are written anew in the form that PostgreSQL reads. */
+  /** Its values are rewritten in the form that PostgreSQL reads. */
   form?: ValueForm | undefined
 }>
 
@@ -21,7 +21,7 @@ export type ImportPlan = Readonly<{
   table: string
   /** A table that is made for it, or one that is there and gets more rows. */
   isNew: boolean
-  /** Those of the file, in its order. */
+  /** The columns of the file, in its order. */
   columns: readonly ImportColumn[]
   dialect: CsvDialect
   /** Of Inference. */
@@ -41,7 +41,7 @@ export type ImportStatements = Readonly<{
   copy: string
   /** What comes after the rows, as a job: each by itself. */
   after: readonly string[]
-  /** Whether a new table can be made, and nothing stays of it. Waits for whoever is making one of that name. */
+  /** Tries to make the table and rolls back. Waits for a transaction that makes a table of this name. */
   tryCreate: string | undefined
   count: string
 }>

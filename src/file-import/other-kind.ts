@@ -1,4 +1,4 @@
-/** What a file is that is neither text of values nor GeoJSON, by its first bytes and its name; undefined if nobody knows. */
+/** The kind of a file that is neither text of values nor GeoJSON, by its first bytes and its name; undefined if unknown. */
 export function otherKind(head: Uint8Array, name: string): string | undefined {
   // A decoder of browsers reads latin1 as Windows-1252.
   const begin = String.fromCharCode(...head.subarray(0, 512))

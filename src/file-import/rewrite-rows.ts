@@ -44,7 +44,7 @@ class RowRewriter {
     const { nulls = [], encoding, hasHeader } = plan.dialect
     this.#decoder = new TextDecoder(encodings[encoding])
     this.#nulls = new Set(nulls)
-    // Of a character, at most so many bytes.
+    // A character has at most 4 bytes.
     this.#longestNull = 4 * Math.max(0, ...nulls.map(({ length }) => length))
     this.#isHeaderNext = hasHeader
     this.#marksNull = plan.hasNullMark === true || plan.dialect.isCopyText === true

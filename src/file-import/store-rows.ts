@@ -12,7 +12,7 @@ export type ImportService = Readonly<{
   untilBack: () => Promise<unknown>
 }>
 
-/** It is unknown whether the rows are stored. */
+/** Thrown if it is unknown whether the rows are stored. */
 export class ImportInDoubt extends Error {
   constructor(cause: unknown) {
     super('It is unknown whether the rows were stored', { cause })

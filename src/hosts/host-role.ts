@@ -5,7 +5,7 @@ import { isStandby } from '../postgres/wire/standby.ts'
 /** The standbys that follow a primary now. */
 export type Replication = Readonly<{
   standbys: number
-  /** Those that commits wait for. */
+  /** The number of standbys that commits wait for. */
   synchronous: number
   /** Commits wait for a synchronous standby, even if none is connected. */
   isSynchronous: boolean

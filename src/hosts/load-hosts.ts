@@ -21,7 +21,7 @@ export async function loadHosts(
   const known = await readSealedHosts(control)
   const replicas = await readSealedReplicas(control)
   const fences = replicas.length === 0 ? [] : await readFences(control)
-  // One that began later has read all this, or newer.
+  // A load that began later has already stored this state, or a newer one.
   if (number < loads.done) return
   loads.done = number
   const ids = new Set(known.map(({ id }) => id))

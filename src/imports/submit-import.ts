@@ -15,7 +15,7 @@ import { countUnfinished, findImport, insertFailedImport, insertImport } from '.
 import type { Imports } from './imports.ts'
 
 export type NewImport = Readonly<{
-  /** Of the resumable upload that it comes from: submitted twice, there is one import. */
+  /** The id of its resumable upload: submitted twice, it is one import. */
   id?: string | undefined
   account: Account
   keyId: number

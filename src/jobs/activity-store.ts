@@ -84,17 +84,17 @@ async function readWaiting(control: Queryable, limit: number): Promise<readonly 
 export type JobStatement = Readonly<{
   jobId: string
   username: string
-  /** Of an import: the key that made it, unless it was deleted since. A job runs as the account. */
+  /** The key that made an import, unless it was deleted since. Null for a job, which runs as the account. */
   key: string | null
   isImport: boolean
   /** Since the job began. */
   runMs: number
   hostId: number
-  /** Of the statement in flight; null between two statements. */
+  /** The pid of the statement in flight; null between two statements. */
   pid: number | null
   /** In seconds since 1970, which is the same text whatever the time zone. */
   backendStart: string | null
-  /** Of the item that was begun last. */
+  /** The SQL of the item that began last. */
   text: string | null
 }>
 
@@ -132,7 +132,7 @@ export async function findActiveJob(
   id: string,
 ): Promise<Readonly<{ username: string; isImport: boolean }> | undefined> {
   const { rows } = await control.query<{ username: string; isImport: boolean }>(
-    // Each part has a partial index: finished jobs, of which there are many, are not read.
+    // Each part has a partial index: the many finished jobs are not read.
     `select u.username, j.is_import as "isImport" from (
        select user_id, is_import from cartage.jobs where id = $1 and status = 'running'
        union all

@@ -37,7 +37,7 @@ export type JobRow = Readonly<{
   flight_backend_start: string | null
   created_at: Date | string
   updated_at: Date | string
-  /** Of a pending job that waits for its time; a claimed one has none. */
+  /** Set while a pending job waits for its time; null once it is claimed. */
   not_before?: Date | null
 }>
 

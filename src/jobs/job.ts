@@ -81,7 +81,7 @@ export type Job = Fallbacks &
     readonly failedSqlstate?: string
     /** How often a failed item was tried again. */
     readonly retries?: number
-    /** It is pending, and waits for this time outside of the queue. */
+    /** The job is pending and waits for this time outside the queue. */
     readonly delayedUntil?: Date
     readonly createdAt: Date
     readonly updatedAt: Date

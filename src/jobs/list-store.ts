@@ -123,7 +123,7 @@ function partOf({ label, schedule }: JobFilter, status: JobStatus): string {
 export type QueuePlace = Readonly<{
   /** Unfinished jobs of the user that were queued before it. */
   ahead: number
-  /** It is the user's turn, but every slot of the host is taken. */
+  /** The job is next, but every slot of the host is taken. */
   isHostBusy: boolean
 }>
 

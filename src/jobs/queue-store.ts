@@ -153,7 +153,7 @@ export async function releaseClaims(control: Control, claims: readonly ClaimedJo
   })
 }
 
-/** Those of the users whose jobs wait, because they are suspended. */
+/** Which of these users have waiting jobs because they are suspended. */
 export async function heldUsers(control: Control, userIds: readonly number[]): Promise<readonly number[]> {
   const { rows } = await control.query<{ id: number }>({
     name: 'held-users',
@@ -180,7 +180,7 @@ export async function queueDueJobs(control: Control): Promise<number> {
   return rows[0]!.count
 }
 
-/** Removes some jobs past their retention; true: there may be more. A small step blocks no one for long. */
+/** Removes some jobs past their retention; true: there may be more. Small steps hold locks only briefly. */
 export async function cleanJobs(control: Control, retentionDays: number): Promise<boolean> {
   const { rowCount } = await control.query(
     `delete from cartage.jobs j using (

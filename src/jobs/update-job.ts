@@ -7,7 +7,7 @@ import { replaceDefinition } from './job-store.ts'
 import { listMarks } from './mark-store.ts'
 import { withLockedJob } from './with-locked-job.ts'
 
-/** Replaces the query of a waiting job. It keeps all that stands beside the query. */
+/** Replaces the query of a waiting job and keeps its other members. */
 export async function updateJob(
   databases: Databases,
   account: Account,

@@ -34,7 +34,7 @@ export async function removeWorker(client: ClientBase, id: number): Promise<void
 
 export type SeenWorker = Readonly<{
   id: number
-  /** It holds the lock of its id. */
+  /** The worker holds the lock of its id. */
   isPresent: boolean
   /** Changes with each beat. Its value does not matter: clocks differ, and are set. */
   heartbeat: string

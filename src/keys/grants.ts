@@ -10,7 +10,7 @@ import {
 export type TableGrant = Readonly<{ schema: string; name: string; permissions: readonly TablePermission[] }>
 export type SchemaGrant = Readonly<{ name: string; permissions: readonly SchemaPermission[] }>
 
-/** What a key is for, besides tables and schemas. */
+/** The rights of a key other than tables and schemas. */
 export type Scope = Readonly<{
   apis: readonly Api[]
   services: readonly DataService[]

@@ -9,9 +9,9 @@ export type KeysContext = Pick<Installation, 'namespace' | 'databases' | 'secret
   Readonly<{
     /** The caller; absent for the operator, and for one who accepts an invitation. */
     caller?: Principal
-    /** Who acts where there is no caller, for the audit record; absent for the operator. */
+    /** The actor for the audit record if there is no caller; absent for the operator. */
     actor?: string
-    /** Of the client, for the audit record; absent on the command line. */
+    /** The address of the client for the audit record; absent on the command line. */
     address?: string
   }>
 

@@ -20,7 +20,7 @@ export type Dimension = Readonly<{ name: string; column: string; group: TimeGrou
 
 /** Points of one cell become one point. */
 export type Aggregation = Readonly<{
-  /** Of a layer with fewer rows all points are shown. */
+  /** A layer with fewer rows shows all its points. */
   threshold: number
   /** The side of a cell, in pixels of a tile of 256. */
   resolution: number

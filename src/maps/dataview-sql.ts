@@ -12,7 +12,7 @@ export type DataviewRequest = Readonly<{
   categories: number | undefined
   offset: number | undefined
   aggregation: string | undefined
-  /** Of a search among categories. */
+  /** The text of a search among categories. */
   search: string | undefined
 }>
 

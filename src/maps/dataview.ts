@@ -18,7 +18,7 @@ import { boxCondition, type ColumnFilter, filteredRows } from './rows-filter.ts'
 export type Dataview = Readonly<{
   name: string
   type: 'formula' | 'aggregation' | 'histogram'
-  /** Of the analysis whose rows it is about. */
+  /** The id of the analysis that has its rows. */
   sourceId: string
   sql: LayerSql
   options: Members

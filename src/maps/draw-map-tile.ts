@@ -16,7 +16,7 @@ import { aggregationOf, layerError } from './plan-map.ts'
 export type MapTile = Readonly<{
   config: MapConfig
   layers: readonly TiledLayer[]
-  /** Those of them that show aggregated points. */
+  /** The layers that show aggregated points. */
   aggregated: readonly TiledLayer[]
   place: TilePlace
   maxFeatures: number

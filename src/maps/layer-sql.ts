@@ -73,5 +73,5 @@ function tokenValues({ place, margin }: TileView): Readonly<Record<Token, string
 export const maxSqlLength = 64 * 1024
 export const pixelsOfTile = 256
 export const worldEdge = Math.PI * 6378137
-/** Of a screen, as OGC has defined it. */
+/** The size of a pixel on a screen, as defined by OGC. */
 const metresOfPixel = 0.00028

@@ -71,7 +71,7 @@ function aggregatedCountSql({ plan, aggregation, metadata }: StatsQuestion): str
   return countSql(aggregatedRows({ layer, properties: plan.properties }, aggregation, zoom).layer.from)
 }
 
-/** Of the first row that has one. */
+/** The geometry type of the first row with a geometry. */
 export function geometryTypeSql(plan: LayerPlan): string {
   const { from, geometry } = plan.rows(wholeWorld)
   const g = `t.${quoteName(geometry.name)}`

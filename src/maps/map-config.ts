@@ -14,13 +14,13 @@ import { type ColumnFilter, readColumnFilter } from './rows-filter.ts'
 export type MapConfig = Readonly<{
   minzoom: number
   maxzoom: number
-  /** Of a tile of 256 pixels, on each side. */
+  /** Pixels around a tile of 256 pixels, on each side. */
   bufferPixels: number
   extent: number
   simplifyExtent: number
   layers: readonly MapLayer[]
   dataviews: readonly Dataview[]
-  /** Of the dataviews, as the map was made. */
+  /** The filters of the dataviews with which the map was made. */
   filters: readonly ColumnFilter[]
 }>
 
@@ -32,7 +32,7 @@ export type MapLayer = Readonly<{
   /** Whose key reads it; null: that of the map. */
   template: LayerTemplate | null
   attribution: string | undefined
-  /** Of a layer with tiles. */
+  /** Null for a layer without tiles. */
   source: LayerSource | null
 }>
 
@@ -51,7 +51,7 @@ export type LayerSource = Readonly<{
   aggregation: Aggregation | false | undefined
   metadata: Members
   attributes: Attributes | null
-  /** Those of the dataviews of the same analysis. */
+  /** The filters of the dataviews of the same analysis. */
   filters: readonly ColumnFilter[]
   datesAsNumbers: boolean
 }>
@@ -187,7 +187,7 @@ function readFilters(raw: unknown, dataviews: readonly Dataview[]): readonly Col
   })
 }
 
-/** Of the dataviews that have the same analysis as this layer. */
+/** The filters of the dataviews with the same analysis as this layer. */
 function filtersOf({ sql, source }: Members, { dataviews, filters }: Sources): readonly ColumnFilter[] {
   const id = isMembers(source) && typeof sql !== 'string' ? source.id : undefined
   const own = dataviews.filter(({ sourceId }) => sourceId === id).map(({ name }) => name)

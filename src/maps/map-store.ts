@@ -33,7 +33,7 @@ export async function saveMap(
   )
 }
 
-/** Of a user. */
+/** Maps of one user. */
 export const mostMaps = 10_000
 
 /** Undefined if there is none, or it was not used for a day. */
@@ -59,7 +59,7 @@ export async function findMap(
   return map
 }
 
-/** Of all users. */
+/** Deletes the expired maps of all users. */
 export async function deleteExpiredMaps(control: Control): Promise<void> {
   await control.query("delete from cartage.maps where used_at <= clock_timestamp() - interval '24 hours'")
 }

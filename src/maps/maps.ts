@@ -41,7 +41,7 @@ export type InstantiatedMap = Readonly<{
   /** When its tables were last changed, as far as that is known; else 0. */
   changedMs: number
   readerOf: ReaderOf
-  /** That opened the named maps in it. */
+  /** The tokens that opened the named maps in it. */
   tokens: readonly string[]
 }>
 
@@ -51,7 +51,7 @@ export type KnownMap = Readonly<{
   id: string
   config: MapConfig
   aggregated: readonly boolean[]
-  /** Of the template that it was made of; null: of none. */
+  /** The revision of its template; null without a template. */
   revision: string | null
 }>
 
@@ -180,7 +180,7 @@ export class Maps {
     { revision = null, tokens = [], templates }: OpenOptions,
   ): Promise<OpenedMap> {
     const map = await this.#find(principal.account, id)
-    // Of a template: it runs as another key than the one that asks.
+    // A map of a template runs as another key than that of the caller.
     if (map.revision !== revision) throw errors.mapUnknown(id.slice(0, 100))
     const opening = revision === null ? tokens : null
     return { ...map, readerOf: await this.#readers(principal, map, opening, templates) }
@@ -347,7 +347,7 @@ const keyOf = ({ userId }: Account, id: string) => `${userId} ${id}`
 /** Its use is written after each of these, if an hour is over. */
 const knownMs = 60_000
 const sweepMs = 3_600_000
-/** Of all configs together: what was read of one takes many times as much. */
+/** Characters of all cached configs together: a parsed config takes many times as much memory. */
 const knownCharacters = 4 * 1024 ** 2
 const mostLength = 256 * 1024
 const mostPublicLength = 64 * 1024

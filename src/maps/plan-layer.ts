@@ -14,7 +14,7 @@ export type LayerPlan = Readonly<{
   /** Its rows at a place. */
   rows: (view: TileView) => DrawnLayer
   properties: readonly Property[]
-  /** Those that `dates_as_numbers` has made numbers. */
+  /** The columns that `dates_as_numbers` changed to numbers. */
   dates: readonly string[]
   /** All its columns with their types, as the SQL endpoint tells them. */
   types: Readonly<Record<string, string>>
@@ -74,7 +74,7 @@ export async function planLayer(
 
 const firstOwnOid = 16_384
 
-/** Two columns of one name cannot be told apart. */
+/** Two columns with the same name cannot be distinguished. */
 const isOnly = ({ name }: Column, _at: number, all: readonly Column[]) =>
   all.filter((other) => other.name === name).length === 1
 
@@ -96,7 +96,7 @@ function columnOf(
   return name === unstated ? `postgis.st_setsrid(q.${quoted}, ${srid}) as ${quoted}` : `q.${quoted}`
 }
 
-/** As the SQL endpoint names them. */
+/** The type names of the SQL endpoint. */
 function typeOf(kind: ColumnKind): string {
   if (kind === 'integer' || kind === 'float' || kind === 'numeric') return 'number'
   if (kind === 'text' || kind === 'enum' || kind === 'uuid') return 'string'

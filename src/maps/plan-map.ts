@@ -22,7 +22,7 @@ export type PlannedLayer = Readonly<{
   layer: MapLayer
   isAggregated: boolean
   stats: LayerStats
-  /** Of a layer with tiles. */
+  /** Null for a layer without tiles. */
   plan: LayerPlan | null
   estimatedRows: number
   /** When its tables were last changed; 0 if that is not known. */

@@ -69,7 +69,7 @@ export function timeGroupSql(group: TimeGroup, column: string, kind: PropertyKin
   return `case when pg_catalog.isfinite(${time}) then ${periodOf(group, time)} end`
 }
 
-/** As the statistics of a dimension tell it. */
+/** The time group as the statistics of a dimension show it. */
 export const timeGroupParams = ({ units, count, timezone, starting, isIso }: TimeGroup, column: string) => ({
   time: `to_timestamp(${quoteName(column)})`,
   timezone,

@@ -50,7 +50,7 @@ export function isPublicAddress(address: string): boolean {
   return address !== azureHost && !ownAddresses().has(parsed.toNormalizedString())
 }
 
-/** Of the machine below a virtual one, although it is in a public range. */
+/** The host of an Azure virtual machine: private, although the address is in a public range. */
 const azureHost = '168.63.129.16'
 
 const globalUnicast = ipaddr.parseCIDR('2000::/3') as [ipaddr.IPv6, number]

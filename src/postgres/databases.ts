@@ -260,7 +260,7 @@ export function jobConnections({ jobConnectionsPerHost, jobsPerWorker, importsPe
 
 const adminConnectionsPerHost = 8
 
-/** They take a millisecond, so few are enough. */
+/** Look-ups take a millisecond, so few connections are enough. */
 const tileLookUps = 4
 
 /** The connection that is always open. */

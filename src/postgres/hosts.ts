@@ -101,7 +101,7 @@ export class Hosts {
     this.#notifyMoved(id)
   }
 
-  /** Those of one host, or of all. */
+  /** The replicas of one host, or of all hosts. */
   replicas(hostId?: number): readonly Host[] {
     const all = [...this.#replicas.values()]
     return hostId === undefined ? all : all.filter(({ replicaOf }) => replicaOf === hostId)

@@ -31,7 +31,7 @@ export class Primary {
     return this.#known ?? this.#addresses[this.#turn % this.#addresses.length]!
   }
 
-  /** Throws if none of the servers is a primary that answers. */
+  /** Throws if no server answers as a primary. */
   find(): Promise<Address> {
     if (this.#known) return Promise.resolve(this.#known)
     this.#search ??= this.#ask().finally(() => {

@@ -60,7 +60,7 @@ export class Session {
     return this.#ended === null
   }
 
-  /** Of the last answer: in no transaction, in one, or in one that has failed. */
+  /** After the last answer: in no transaction, in an open one, or in a failed one. */
   get transactionStatus(): WireOutcome['transactionStatus'] {
     return this.#transactionStatus
   }

@@ -122,7 +122,7 @@ export class QueryRun implements RunHandler {
     else this.#writeInSteps(format.longRow(this.#out, buffer, start))
   }
 
-  /** Only rows count: a loop could send notices for ever. */
+  /** Only rows count as progress: a loop could send notices for ever. */
   flush(): void {
     if (!this.#hasNewRows) return
     this.#hasNewRows = false

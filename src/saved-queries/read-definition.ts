@@ -86,7 +86,7 @@ function readSelect(sql: string): readonly string[] {
     throw errors.queryInvalid(`A parameter cannot be called ${reserved}: requests use this name`)
   if (names.length > maxQueryParams)
     throw errors.queryInvalid(`A query has at most ${maxQueryParams} parameters`)
-  // As a statement without parameters: `null` can stand where a parameter can.
+  // Parsed as a statement without parameters: `null` is allowed wherever a parameter is.
   const text = fillParameters(named, () => 'null')
   const parsed = parseStatements(text)
   if (!parsed.ok) throw errors.queryInvalid(`sql must be one SELECT: ${parsed.message}`)

@@ -57,7 +57,7 @@ export class SavedQueries {
     return found(account, name, isQueryName(name) && (await findQuery(this.#control, account, name)))
   }
 
-  /** Those that the caller may try to run. */
+  /** The queries that the caller may try to run. */
   list({ account, key }: Principal): Promise<readonly SavedQuery[]> {
     return listQueries(this.#control, account, key.type === 'default')
   }

@@ -129,7 +129,7 @@ function patternOf({ cron }: CronRule): Cron {
   }
 }
 
-/** One spelling of a time zone: something is kept for each, for ever. */
+/** Normalises the spelling of a time zone, because the cache keeps an entry for each spelling. */
 function zoneOf(timezone: string): string {
   return new Intl.DateTimeFormat('en', { timeZone: timezone }).resolvedOptions().timeZone
 }

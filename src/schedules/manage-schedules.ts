@@ -10,7 +10,7 @@ import { runLocked } from './run-schedules.ts'
 import type { Schedule, ScheduleDefinition } from './schedule.ts'
 import { findSchedule, lockSchedule, measureSchedules, putSchedule, readDueFrom } from './schedule-store.ts'
 
-/** Of the definitions of all schedules of an account: a list has them all. */
+/** The size of all schedule definitions of an account, because the list returns all of them. */
 const mostBytes = 4 * 1024 ** 2
 
 /** `writeNotices` writes whom the schedule tells, after the schedule itself. */

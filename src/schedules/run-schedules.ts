@@ -105,7 +105,7 @@ const newJob = (account: Account, definition: JobDefinition) => ({
   requestHash: null,
 })
 
-/** One who deletes the account locks in another order: whoever waits here gives way before PostgreSQL sees a deadlock. */
+/** Deleting an account takes these locks in another order: wait less than the deadlock timeout, then retry. */
 const lockLimit = `set local lock_timeout = '500ms'`
 const mostAtOnce = 500
 const dayMs = 86_400_000

@@ -33,7 +33,7 @@ export class WallClock {
   }
 }
 
-/** One for each time zone: to make one takes long. */
+/** One formatter for each time zone, because making one is slow. */
 function formatOf(timezone: string): Intl.DateTimeFormat {
   let format = formats.get(timezone)
   if (!format) {

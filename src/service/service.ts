@@ -330,7 +330,7 @@ async function repair(installation: Installation): Promise<void> {
   if (removed.length > 0) installation.log.warn({ removed }, 'removed half-made accounts and roles')
 }
 
-/** One run after the other, in the background, so that no one waits for a tenant's locks. */
+/** One run after the other, in the background, so that the service does not wait for a tenant's locks. */
 async function keepRepairing(installation: Installation, stopped: AbortSignal): Promise<void> {
   while (!stopped.aborted) {
     await repair(installation).catch((error) =>

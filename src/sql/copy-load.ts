@@ -3,7 +3,7 @@ import { isBetweenWords, lexemes } from '../sql-text/lexemes.ts'
 import type { CopyFormat, CopyStatement } from './copy-statement.ts'
 import { parseStatements, taggedNode } from './statements.ts'
 
-/** How the data of a COPY ... FROM STDIN is written, as far as its records can be told apart by it. */
+/** The format of the data of a COPY ... FROM STDIN, as far as it is needed to find records. */
 export type CopyDialect = Readonly<{
   format: CopyFormat
   /** Of CSV. */
@@ -22,7 +22,7 @@ export type CopyLoad = Readonly<{
   /** Characters of the whole text before the COPY, by which the positions of its errors are off. */
   copyAt: number
   table: Readonly<{ schema: string | undefined; name: string }>
-  /** As the COPY lists them; undefined: all of the table. */
+  /** The columns that the COPY lists; undefined: all columns of the table. */
   columns: readonly string[] | undefined
   dialect: CopyDialect
   isFrozen: boolean

@@ -113,7 +113,7 @@ function classifyStatement(statement: ParsedStatement): StatementKind {
     case 'TransactionStmt':
       return isSavepoint(statement.node.kind) ? 'transactional' : 'own-transaction'
 
-    // They change files on disk, which a rollback does not undo.
+    // These statements change files on disk, which a rollback does not undo.
     case 'CreatedbStmt':
     case 'DropdbStmt':
     case 'CreateTableSpaceStmt':

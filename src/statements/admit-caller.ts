@@ -46,7 +46,7 @@ export function explainRevocation<T>(
   })
 }
 
-/** That nobody can be asked about the key says less than the first error, which may leave the outcome in doubt. */
+/** If the key cannot be confirmed, the first error says more: it may leave the outcome in doubt. */
 function ignoreUnavailable(error: unknown): void {
   if (!(error instanceof AppError) || error.kind !== 'unavailable') throw error
 }

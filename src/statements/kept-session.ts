@@ -11,7 +11,7 @@ import { StatementRun } from './statement-run.ts'
 export type KeptSessionOptions = Readonly<{
   databases: Databases
   limitsOf: LimitsOf
-  /** Called once when the connection is lost, or was ended by somebody else. Not after `end`. */
+  /** Called once when the connection is lost or was ended from outside. Not after `end`. */
   onLost: () => void
   /** The operator ends the session between two statements. */
   onStopped: (reason: AppError) => void

@@ -26,7 +26,7 @@ export type StatementOptions = Readonly<{
   slots?: SlotsToWaitFor
   /** Fires when the client leaves. */
   gone: AbortLike
-  /** Of a caller that wants to read from a replica. Then `work` may be called again, for the primary, as long as `isAnswered` is false. */
+  /** Given if the caller wants to read from a replica. Then `work` may be called again, for the primary, while `isAnswered` is false. */
   reader?: ReplicaReader | undefined
   /** Something was sent to the client. */
   isAnswered?: (() => boolean) | undefined
@@ -34,7 +34,7 @@ export type StatementOptions = Readonly<{
 
 export type SlotsToWaitFor = Readonly<{
   slots: Slots
-  /** Of the account, if it has a limit of its own. */
+  /** The limit of the account, if it has its own. */
   most?: number | undefined
   waitMs: number
   late: () => AppError

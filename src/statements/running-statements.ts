@@ -33,7 +33,7 @@ export class RunningStatements {
   }
 }
 
-/** Of one process. */
+/** The running statements of this process. */
 export const runningStatements = remembered((_databases: Databases) => new RunningStatements())
 
 /** One statement of a caller, from its wait for a connection to its end. */
@@ -98,7 +98,7 @@ export class RunningStatement {
     }
   }
 
-  /** It has its connection. */
+  /** Called when the statement has its connection. */
   runs(on: Stoppable): void {
     this.#on = on
     if (this.#stopReason) on.stop(this.#stopReason)

@@ -13,7 +13,7 @@ import { silenceTimeout, type TimeLimits, wholeTimeout } from './time-limits.ts'
 export type StatementRunOptions = Readonly<{
   databases: Databases
   session: Session
-  /** As the operator sees it. */
+  /** The statement as the operator sees it. */
   statement: RunningStatement
   limits: TimeLimits
   /** `read`: the session is in a transaction that cannot write. */

@@ -3,7 +3,7 @@ import type { Session } from '../postgres/session.ts'
 import type { QueryNames } from '../sql/query-names.ts'
 import { hashOf } from './tile-layer.ts'
 
-/** Differs after each change to the rows of a query. Null: it cannot be told whether they have changed. */
+/** Differs after each change to the rows of a query. Null: changes cannot be detected. */
 export type QueryVersion = Readonly<{ version: string | null; is_moved: boolean | null }>
 
 export const unknownVersion: QueryVersion = { version: null, is_moved: null }

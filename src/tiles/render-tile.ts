@@ -18,7 +18,7 @@ import {
 
 export type LayerRequest = Readonly<{
   layer: Layer
-  /** Of the layer in the tile. */
+  /** The name of the layer in the tile. */
   name: string
   properties: readonly Property[]
   /** As in `DrawnLayer`. */
@@ -160,7 +160,7 @@ export const isOvertaken = (error: unknown) =>
   hasSqlstate(error, sqlstate.undefinedTable, sqlstate.undefinedColumn, sqlstate.insufficientPrivilege) ||
   hasSqlstate(error, sqlstate.undefinedSchema, sqlstate.internalError, sqlstate.wrongObjectType)
 
-/** An error of the query as the client is told of it. */
+/** The error for the client when the query fails. */
 export function tileError(error: unknown, time: TimeLimit): AppError {
   if (error instanceof AppError) return error
   const { code, file, message = '' } = error as Partial<Record<'code' | 'file' | 'message', string>>

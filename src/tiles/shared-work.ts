@@ -1,7 +1,7 @@
 import { errors } from '../errors.ts'
 import { type AbortLike, Interruption } from '../postgres/pools/interruption.ts'
 
-/** Work that several callers wait for. It is told to stop when the last of them has gone. */
+/** Work that several callers wait for. It is stopped when the last of them has left. */
 export class SharedWork<T> {
   readonly #result: Promise<T>
   /** Resolves when the work has ended, well or not. */

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 
 export type StoredTile = Readonly<{
-  /** Of its layers, as its own snapshot saw them. */
+  /** The version of its layers in the snapshot of its query. */
   version: string
   bytes: Buffer
   truncated: readonly Readonly<{ name: string; kept: number }>[]

@@ -23,9 +23,9 @@ export type Layer = TableName &
     hasId: boolean
     estimatedRows: number
     comment: string | null
-    /** As the database tells it. */
+    /** The version that the database returns. */
     tableVersion: string | null
-    /** Differs after each change to what a tile shows. Null: it cannot be told whether the layer has changed. */
+    /** Differs after each change to what a tile shows. Null: changes of the layer cannot be detected. */
     version: string | null
     /** Differs after each change of the definition. */
     definition: string

@@ -16,7 +16,7 @@ export type Box = readonly [west: number, south: number, east: number, north: nu
 /** How fine a tile is. */
 export type TileGrid = Readonly<{
   extent: number
-  /** Of the extent, on each side. */
+  /** Cells of the extent around the tile, on each side. */
   buffer: number
   /** Shapes are simplified to one of so many parts of the tile; null: not at all. */
   simplifiedCells: number | null
@@ -25,7 +25,7 @@ export type TileGrid = Readonly<{
 /** What a tile shows of a layer. */
 export type TileContent = Readonly<{
   layer: DrawnLayer
-  /** Of the layer in the tile. */
+  /** The name of the layer in the tile. */
   name: string
   properties: readonly Property[]
   place: TilePlace
@@ -34,7 +34,7 @@ export type TileContent = Readonly<{
   maxBytes: number
 }>
 
-/** Of the tiles of tables. */
+/** The grid for tiles of tables. */
 export const tableGrid: TileGrid = { extent: 4096, buffer: 64, simplifiedCells: 2048 }
 
 /**
@@ -199,7 +199,7 @@ function withoutPoles(g: string, type: string): string {
 export const tableOf = ({ schema, name }: Pick<Layer, 'schema' | 'name'>) =>
   `${quoteName(schema)}.${quoteName(name)}`
 
-/** Of a name, so it needs no more than quotes. */
+/** A quoted name as a literal: only the quotes need to change. */
 const asLiteral = (quotedName: string) => `'${quotedName.slice(1, -1)}'`
 
 const geometryName = (content: TileContent) => quoteName(freeName('geom', content))

@@ -29,7 +29,7 @@ import { hashOf, type Layer, lookUpLayer, type TableName } from './tile-layer.ts
 import type { TilePlace } from './tile-sql.ts'
 
 export type LayersRequest = Readonly<{
-  /** As the client names it: `name` or `schema.name`, or several with commas. */
+  /** The name that the client gave: `name` or `schema.name`, or several with commas. */
   table: string
   columns?: readonly string[] | undefined
 }>
@@ -46,7 +46,7 @@ export type Tile = Readonly<{
   truncated: DrawnTile['truncated']
 }>
 
-/** `version`: of its layers in the snapshot that it shows; null: it cannot be told whether they have changed. */
+/** `version`: of its layers in the snapshot of the tile; null: changes cannot be detected. */
 export type MadeTile = DrawnTile & Readonly<{ version: string | null }>
 
 /** A tile that can be made. */
@@ -54,7 +54,7 @@ export type TileSource = Readonly<{
   /** The same for the same question. Whose role asks need not be in it. */
   key: string
   place: TilePlace
-  /** Of its layers, as a look-up has just found them. */
+  /** The version of its layers in the look-up before. */
   version: string | null
   /** Makes it in one snapshot, of at most so many bytes. May leave its transaction open: the session is cleaned after use. */
   make: (session: Session, leftBytes: number) => Promise<MadeTile>
@@ -388,10 +388,10 @@ export class Tiles {
   }
 }
 
-/** Who may read from a replica does not share work with those who may not. */
+/** Callers that may read from a replica do not share work with callers that may not. */
 const placeOf = (reader: ReplicaReader | undefined) => (reader ? 'replica' : '')
 
-/** What has one key is nothing to another, even of the same role. Guests of a key are told less if it fails than its holders. */
+/** Keys do not share work, even with the same role. Guests of a key see less of an error than its holders. */
 const tokenOf = ({ key, isGuest }: Principal) =>
   `${key.tokenHash.toString('base64')}${isGuest ? ' guest' : ''}`
 
@@ -401,7 +401,7 @@ function keyOfPart({ principal, source }: TilePart): string {
   return `${hostId} ${database} ${role} ${z}/${x}/${y} ${source.key}`
 }
 
-/** Null if it cannot be told of one of them whether it has changed. */
+/** Null if changes of one of them cannot be detected. */
 function versionOfParts(parts: readonly Readonly<{ version: string | null }>[]): string | null {
   const versions = parts.map(({ version }) => version)
   return versions.includes(null) ? null : hashOf(versions)
@@ -418,7 +418,7 @@ const mostAttempts = 4
 /** Not worth to be compressed. */
 const smallBytes = 1_000
 
-/** Two tables of one name are told apart by their schemas. */
+/** The schema distinguishes two tables with the same name. */
 export function layerNames(layers: readonly Layer[]): readonly string[] {
   const isTwice = ({ name }: Layer) => layers.filter((other) => other.name === name).length > 1
   return layers.map((layer) => (isTwice(layer) ? `${layer.schema}.${layer.name}` : layer.name))
@@ -443,7 +443,7 @@ const isSteady = (requests: readonly LayerRequest[], layers: readonly Layer[]) =
     ({ definition, isMoved }, place) => !isMoved && definition === requests[place]!.layer.definition,
   )
 
-/** Null if it cannot be told of one of them whether it has changed. */
+/** Null if changes of one of them cannot be detected. */
 export function versionOf(layers: readonly Layer[]): string | null {
   const versions = layers.map(({ version }) => version)
   return versions.includes(null) ? null : versions.join(' ')

@@ -77,7 +77,7 @@ export class UsageCounts {
   }
 }
 
-/** Of one process. */
+/** The counts of this process. */
 export const usageCounts = remembered((databases: Databases) => new UsageCounts(databases))
 
 type CountedRefusals = { -readonly [Name in keyof RefusalRow]: RefusalRow[Name] }

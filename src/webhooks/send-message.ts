@@ -73,7 +73,7 @@ async function statusOf(
   })
 }
 
-/** What the user is told: no address and no name of this server's network. */
+/** The error text for the user, without addresses and names of this server's network. */
 function textOf(error: unknown, signal: AbortSignal): string {
   if (error instanceof Unreachable) return error.message
   if (signal.aborted) return 'There was no answer within 5 seconds'

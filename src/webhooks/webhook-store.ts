@@ -135,7 +135,7 @@ export async function updateWebhook(
   return rows[0]
 }
 
-/** With its messages, which may be a million: in steps, none of them long. False if there is none. */
+/** Deletes the webhook with its messages, perhaps a million, in short steps. False if there is no webhook. */
 export async function deleteWebhook(control: Control, { userId }: Account, id: string): Promise<boolean> {
   const which = `user_id = $1 and id = $2 and ${ofAccount}`
   // So that no more are written.

@@ -19,7 +19,7 @@ import {
   type Webhook,
 } from './webhook-store.ts'
 
-/** As a client wants it; undefined: a secret is made. */
+/** A webhook as a client sends it; without `secret` the service generates one. */
 export type WantedWebhook = Omit<NewWebhook, 'sealedSecret'> & Readonly<{ secret: string | undefined }>
 
 /** The webhooks of accounts and jobs, and their sender. One for each process. */

@@ -64,7 +64,7 @@ async function runNext(context: WorkContext, run: JobRun): Promise<LeaveReason |
   try {
     return await (run.job.isImport ? runImport(context, run) : runStep(context, run))
   } finally {
-    // Rows of a job are sent to nobody.
+    // Rows of a job are discarded.
     countUse(context, run, { ...run.takeFlow(), rowsOut: 0, postgresMs: performance.now() - startedAt })
   }
 }

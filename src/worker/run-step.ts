@@ -168,7 +168,7 @@ async function tryLater(
   return undefined
 }
 
-/** Of a transaction of its own the error has told that it was rolled back. */
+/** If the item is a transaction of its own, the error means that it was rolled back. */
 async function tryOutsideLater(
   context: WorkContext,
   run: JobRun,
@@ -201,7 +201,7 @@ export async function settleLoss(
   if (outcome.kind === 'committed') run.advance(stepSettled(run.job, outcome))
   else if (loss.isTimedOut && outcome.kind === 'aborted')
     run.advance(stepFailed(run.job, timeoutText, new Date(), sqlstate.queryCanceled))
-  // As certain as any error: we told the backend to end, and it has ended.
+  // Certain: the worker ended the backend, and it has ended.
   else if (loss.endReason)
     run.advance(stepFailed(run.job, loss.endReason, new Date(), sqlstate.insufficientPrivilege))
   else if (outcome.kind === 'unknown') run.advance(stepSettled(run.job, outcome))

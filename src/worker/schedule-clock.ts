@@ -35,7 +35,7 @@ export class ScheduleClock {
       while (!this.#isStopped && (await runDueSchedule(databases, config, this.#which)));
       this.#which = 'oldest'
     } catch (error) {
-      // One that cannot be run must not hold up the others.
+      // A schedule that cannot run must not delay the others.
       this.#which = 'any'
       log.warn({ err: error }, 'cannot run the schedules that are due')
     } finally {

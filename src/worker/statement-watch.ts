@@ -20,7 +20,7 @@ export class StatementWatch {
   readonly #session: Session
   readonly #interrupted: AbortSignal
   readonly #timer: NodeJS.Timeout
-  /** Of the last command of the statement whose tag has a count. */
+  /** The rows of the last command of the statement whose tag has a count. */
   rows: number | undefined
   #answered = 0
   /** The number of the caller's message, whose tags count. */

@@ -25,7 +25,7 @@ export function readLimits(limits: LimitChanges): LimitChanges {
   return changes
 }
 
-/** Of a new plan: there is nothing yet that null could remove. */
+/** The limits of a new plan, which has none that null could remove. */
 export function readNewLimits(limits: LimitChanges): SetLimits {
   const { rates, ...numbers } = readLimits(limits)
   const set = withoutNulls(numbers)

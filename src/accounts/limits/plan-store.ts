@@ -47,7 +47,7 @@ export async function changePlanRow(tx: ClientBase, name: string, changes: Limit
   return rowCount === 1
 }
 
-/** Locks the plan first, so that nobody begins to refer to it. Returns the users that refer to it, some of them; then it stays. */
+/** Locks the plan first, so that no new user gets it. If users have it, returns some of their names and keeps the plan. */
 export async function deletePlanRow(tx: ClientBase, name: string): Promise<readonly string[] | undefined> {
   const { rowCount } = await tx.query('select from cartage.plans where name = $1 for update', [name])
   if (rowCount === 0) return undefined
@@ -59,7 +59,7 @@ export async function deletePlanRow(tx: ClientBase, name: string): Promise<reado
   return rows.map(({ username }) => username)
 }
 
-/** More names help nobody. */
+/** How many names the error shows. */
 const mostNames = 100
 
 /** Writes the limits of an account, or of all with a plan, into their queues of jobs. */

@@ -7,7 +7,7 @@ export type Privilege = Readonly<{
   /** As in GRANT: table, sequence, routine, schema, type, database, large object; or `default` for objects to come. */
   kind: string
   object: string
-  /** Of a column; else empty. For objects to come: what they are. */
+  /** The column, or empty. For default privileges: the kind of the later objects. */
   part: string
   /** Null: the operator, whose name is another on each host. */
   grantor: string | null
@@ -140,7 +140,7 @@ const keyAcross = (privilege: Privilege) =>
 /** One pass for each link of a chain of grants with grant option. */
 const mostPasses = 8
 
-/** One that cannot be given yet, as its giver lacks the right to, is given in the next pass. */
+/** A privilege whose grantor does not have the right yet is granted in the next pass. */
 async function apply(administrator: Session, privilege: Privilege, verb: 'grant' | 'revoke'): Promise<void> {
   const { grantor } = privilege
   const as = grantor === null ? '' : `set local role ${quoteIdentifier(grantor)};`

@@ -92,7 +92,7 @@ export async function copyAccount(installation: Installation, copy: Copy): Promi
     bytes: await sizeOf(session),
   }))
   const before = picture(installation, database, move.fromHostId, roles)
-  // It is awaited later; until then a failure is no unhandled one.
+  // Awaited later: until then a failure must not count as unhandled.
   before.catch(() => undefined)
   const size = () => on(move.toHostId, sizeOf)
   const fits = <T>(work: (late: AbortSignal) => Promise<T>) =>

@@ -19,7 +19,7 @@ export type Copying = Readonly<{
   move: Way
   programs: DumpPrograms
   roles: readonly string[]
-  /** As they are on the old host. */
+  /** The privileges on the old host. */
   privileges: readonly Privilege[]
   signal: AbortSignal
   onBytes: (count: number) => void

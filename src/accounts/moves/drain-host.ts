@@ -14,7 +14,7 @@ export type Drain = Readonly<{
   host: string
   /** From this host, and not ended, in the order in which they are carried out. */
   moves: readonly Move[]
-  /** Those of them that this call has asked for. */
+  /** The moves that this call has asked for. */
   made: readonly number[]
   /** What has no move. */
   left: readonly Left[]

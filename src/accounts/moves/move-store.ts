@@ -105,7 +105,7 @@ export async function placedOn(control: Queryable, hostId: number): Promise<read
   return rows
 }
 
-/** Who moves. Those who are being made or removed, too. */
+/** The accounts that move, also those that are being created or deleted. */
 export async function membersOf(control: Queryable, move: Move): Promise<readonly Account[]> {
   const { rows } = await control.query(`${selectAccounts} where ${isMember} order by u.id`, whose(move))
   return rows.map(readAccount)
@@ -155,7 +155,7 @@ export async function markMoving(tx: ClientBase, move: Move, members: readonly A
   )
 }
 
-/** They are served again, where their database is. False: they were before, or the move has ended. */
+/** Serves the accounts again, on the host of their database. False: they are served already, or the move has ended. */
 export async function markArrived(tx: ClientBase, move: Move): Promise<boolean> {
   const { rows } = await tx.query<{ id: number; stays: boolean }>(
     `update cartage.users u set is_moving = false, updated_at = now(),
@@ -256,7 +256,7 @@ export async function endWaiting(control: Queryable, id: number, error: string):
   return rowCount === 1
 }
 
-/** Whether somebody has given the move up meanwhile. */
+/** Whether the move was given up meanwhile. */
 export async function isGivenUp(control: Queryable, id: number): Promise<boolean> {
   const { rowCount } = await control.query(
     `select from cartage.moves where id = $1 and phase in ('undoing', 'failed')`,

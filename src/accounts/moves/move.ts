@@ -34,7 +34,7 @@ export function hostWithLeftovers({ phase, servedAt, fromHost, toHost }: Move): 
   return phase === 'undoing' ? toHost : undefined
 }
 
-/** It has arrived, or nothing but leftovers keeps it from that. */
+/** The account is on its new host; at most, leftovers on the old host are still to be dropped. */
 export const isMoved = ({ phase }: Move) => phase === 'done' || phase === 'cleaning'
 
 export const nameOf = ({ username, organization }: Move) => username ?? organization!

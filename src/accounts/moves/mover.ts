@@ -12,7 +12,7 @@ import type { Household } from './household.ts'
  */
 export const moverOf = (database: string) => `${database}_mover`
 
-/** Made anew: one may be left of a move that was cut off. */
+/** Drops and creates the role: an interrupted move may have left one. */
 export async function createMover(
   databases: Databases,
   secrets: Secrets,

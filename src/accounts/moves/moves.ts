@@ -61,7 +61,7 @@ export class Moves {
     }
   }
 
-  /** One that fails holds up no other. */
+  /** A move that fails does not delay the others. */
   async #carryOutAll(stopped: AbortSignal): Promise<void> {
     const { databases, log } = this.#installation
     const warn = (error: unknown) =>

@@ -130,7 +130,7 @@ export async function readRecords(session: Session): Promise<Records> {
   return rows[0]!
 }
 
-/** Stores them, all but the quotas. As a replica does, so that no trigger sets the time of a change anew. */
+/** Stores them, except the quotas. Without triggers, like a replica, so that the times of changes stay. */
 export async function writeRecords(session: Session, { roles, grants, changes }: Records): Promise<void> {
   await session.query(`begin; set local session_replication_role = replica`)
   await session.query(

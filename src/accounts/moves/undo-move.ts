@@ -80,7 +80,7 @@ async function dropPlace(installation: Installation, move: Move, hostId: number)
     )
     return
   }
-  // Asked while the name is held, without which no other move can make it anew: this process may have stood still since.
+  // Checked while the lock of the name is held: another move may have started while this process was stopped.
   const confirm = async () => {
     const now = await findMove(databases.control, move.id)
     if (!now || hasEnded(now) || (await hostOfMoved(databases.control, move)) === hostId)

@@ -154,7 +154,7 @@ async function fill(databases: Databases, { backup, config, log, signal }: Filli
 
 const limited = (signal: AbortSignal) => AbortSignal.any([signal, AbortSignal.timeout(longestCopyMs)])
 
-/** As a move from the backup to the server: as the user itself, never as superuser. */
+/** Copies like a move, from the backup to the server: as the user itself, never as superuser. */
 async function copyUser(
   installation: Installation,
   account: Account,

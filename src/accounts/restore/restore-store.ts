@@ -36,7 +36,7 @@ export async function nextKeyIds(control: Queryable, count: number): Promise<rea
 
 export type RestoredKey = SavedKey & Readonly<{ id: number; token: string }>
 
-/** One that has expired since stays expired. */
+/** A key that has expired since the backup stays expired. */
 export async function insertRestoredKeys(
   tx: ClientBase,
   secrets: Secrets,

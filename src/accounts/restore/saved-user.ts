@@ -21,7 +21,7 @@ export const longestCopyMs = 12 * 3_600_000
 /** A user as the backup has it. */
 export type SavedUser = Readonly<{
   account: Account
-  /** Those without a key were about to be dropped. */
+  /** Roles with a key. A role without a key was about to be dropped. */
   roles: readonly string[]
   keys: readonly SavedKey[]
 }>

@@ -102,7 +102,7 @@ async function prepareTarget(
     throw errors.restoreRefused(
       `This PostgreSQL has a database ${namespace}: a backup is restored into a server without an installation`,
     )
-  // It is made before anything else and only on a server that had none of these names.
+  // The draft is created first, and only on a server without these names.
   if (names.databases.includes(restoreDraftName(namespace))) return clearTarget(session, namespace)
   const [taken] = [...names.databases, ...names.roles]
   if (taken)

@@ -12,7 +12,7 @@ import { UsageError } from '../command-error.ts'
 import { type OptionValues, textOf } from '../option-values.ts'
 import { asOperator } from './as-operator.ts'
 
-/** Of one user by period, or of all users in sum. */
+/** The usage of one user by period, or the sum for each user. */
 export const runUsage: Command['run'] = async ({ args, values }) => {
   const username = args[0]
   const filter = filterOf(values)

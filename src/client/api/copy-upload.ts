@@ -33,7 +33,7 @@ export type CopyUpload = Readonly<{
   headers: Readonly<Record<string, string>>
   /** A Blob, if the data are one. */
   body: Body
-  /** So many bytes of the body are none of the data. */
+  /** How many bytes of the body come before the data. */
   sqlBytes: number
 }>
 

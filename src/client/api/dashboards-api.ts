@@ -6,7 +6,7 @@ import { sendForJson } from '../http/send-checked.ts'
 export type TaggedDashboard = Readonly<{ dashboard: DashboardDocument; etag: string }>
 
 export type SaveOptions = Readonly<{
-  /** Only if nobody has saved another since it was read with this ETag. */
+  /** Saves only if the dashboard has not changed since it was read with this ETag. */
   ifMatch?: string | undefined
   /** Only if there is no dashboard of this name. */
   ifNew?: boolean | undefined

@@ -110,7 +110,7 @@ export function dataOf(connection: Connection, name: string, clientNumbers: Numb
   }
 }
 
-/** Runs a little later, so that `as` can take its place; without it the request is sent even if nobody waits for the answer. */
+/** Runs a little later, so that `as` can replace it. Otherwise the request is sent, even without a reader of the answer. */
 export function unlessAs<Answer, Bytes>(run: () => Promise<Answer>, runAs: (format: SqlFormat) => Bytes) {
   let state: 'new' | 'started' | 'file' = 'new'
   const answer = Promise.resolve().then(() => {

@@ -5,10 +5,10 @@ import { sendForText } from '../http/send.ts'
 import { sendForJson } from '../http/send-checked.ts'
 
 export type LinkOptions = Readonly<{
-  /** `csv` unless told. */
+  /** By default `csv`. */
   format?: SqlFormat
   filename?: string
-  /** Seconds: a day unless told, a week at most. */
+  /** Seconds: by default a day, at most a week. */
   expires_in?: number
   max_downloads?: number
 }>

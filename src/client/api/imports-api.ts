@@ -41,7 +41,7 @@ export type ImportOptions = Readonly<{
   /** Of CSV. */
   type_guessing?: boolean
   quoted_fields_guessing?: boolean
-  /** Of a workbook. */
+  /** The sheet of a workbook. */
   sheet?: string
   /** Only these layers of the file, separated by commas. */
   layer?: string
@@ -148,7 +148,7 @@ function callOf(
   return { query, headers: { ...headers, 'content-type': 'application/octet-stream' }, upload }
 }
 
-/** What goes beside a file. */
+/** The parameters that are sent with a file. */
 export type ImportQuery = Readonly<{ filename: string }> & ImportOptions
 type QueuedImport = Readonly<{ item_queue_id: string; success: true }>
 type ImportList = Readonly<{ imports: readonly string[]; success: true }>

@@ -41,7 +41,7 @@ export function jobsOf(connection: Connection, name: string) {
   /** Answers when the statement has been stopped. */
   const cancel = (jobId: string) => sendForJson<JobDocument>(connection, 'cancelJob', one(jobId))
 
-  /** Waits until the job has a final status, whichever. A service that restarts meanwhile is waited for. */
+  /** Waits until the job has a final status, also through a restart of the service. */
   const finished = async (jobId: string, options: Following = {}): Promise<JobDocument> => {
     const { signal, onChange } = options
     // A long poll ends with the job; what happens in between is seen by short ones.

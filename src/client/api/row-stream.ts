@@ -50,7 +50,7 @@ export class RowStream<Row = Record<string, unknown>> implements AsyncIterable<R
 class RowCutter {
   readonly #scanner = new RowScanner()
   readonly #decoder = new TextDecoder()
-  /** Of the answer, from the byte `#keptFrom` on. */
+  /** The bytes of the answer from `#keptFrom` on. */
   #kept: Uint8Array[] = []
   #keptFrom = 0
 

@@ -15,7 +15,7 @@ export type Resuming = Readonly<{
   onProgress?: ((progress: Progress) => void) | undefined
   /** The connection was lost: so much of the file is with the service, and the upload goes on from there. */
   onCut?: ((progress: Required<Progress>) => void) | undefined
-  /** How long to try without any progress. Five minutes unless told. */
+  /** How long to try without any progress. By default five minutes. */
   giveUpAfterMs?: number | undefined
   /** Bytes of one request. */
   pieceBytes?: number | undefined
@@ -28,7 +28,7 @@ export type UploadMetadata = Readonly<Record<string, string | number | boolean |
 export type Finished = Readonly<{ importId?: string; answer?: CopyAnswer }>
 
 export type LargeFrom = Readonly<{
-  /** Files of more bytes are sent so that a cut upload goes on where it was: 64 MB unless told. */
+  /** Larger files are sent by a resumable upload. By default 64 MB. */
   resumableFromBytes?: number
 }>
 
@@ -75,7 +75,7 @@ export async function uploadResumably(
   const { header } = await sendWhole(connection, 'createUpload', {
     parameters: { name },
     headers: { ...version, 'upload-length': String(file.size), 'upload-metadata': encoded(metadata) },
-    // An upload that nobody goes on with is removed by the service.
+    // The service removes an upload that is not continued.
     isRepeatable: true,
     signal: options.signal,
   })

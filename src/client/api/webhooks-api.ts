@@ -8,7 +8,7 @@ import type {
 import { type Connection, sendForText } from '../http/send.ts'
 import { sendForJson } from '../http/send-checked.ts'
 
-/** Who is told of the end of jobs and imports. Needs the master key. */
+/** Addresses that get a message at the end of jobs and imports. Needs the master key. */
 export function webhooksOf(connection: Connection, name: string) {
   const one = (webhookId: string) => ({ parameters: { name, webhookId } })
   return {
@@ -18,7 +18,7 @@ export function webhooksOf(connection: Connection, name: string) {
           parameters: { name },
         })
       ).webhooks,
-    /** The secret is told only here. */
+    /** Only this answer has the secret. */
     create: (definition: WebhookDefinition) =>
       sendForJson<NewWebhookDocument>(connection, 'createWebhook', {
         parameters: { name },

@@ -62,7 +62,7 @@ async function* chunksOf(stream: ReadableStream<Uint8Array> | null): AsyncGenera
       yield value
     }
   } finally {
-    // Of a stream that was read to its end nothing is left to be cancelled.
+    // Does nothing if the stream was read to its end.
     await reader.cancel().catch(() => undefined)
   }
 }

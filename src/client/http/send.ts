@@ -15,7 +15,7 @@ import {
 /** Where the service is, and what every request to it carries. */
 export type Connection = Readonly<{
   baseUrl: string
-  /** Asked for each time a request is sent. Without one, the caller is anybody. */
+  /** Called for each request. Undefined: the request has no credential. */
   authorization: () => string | undefined
   transport: Transport
   /** How often a request is sent again at most, where that is safe. */
@@ -49,7 +49,7 @@ export type Call = Readonly<{
   json?: unknown
   /** Sent as it is, as fast as it comes. */
   upload?: Body
-  /** Of the upload. */
+  /** Called with the progress of the upload. */
   onProgress?: OnProgress | undefined
   /** Whether it does no harm to send it twice. Reads and what has an idempotency key are so by themselves. */
   isRepeatable?: boolean | undefined

@@ -17,7 +17,7 @@ export type HttpRequest = Readonly<{
   url: string
   headers: Readonly<Record<string, string>>
   body?: Body | undefined
-  /** Of the body on its way out. */
+  /** Called with the progress of the request body. */
   onProgress?: ((progress: Progress) => void) | undefined
   signal?: AbortSignal | undefined
 }>
@@ -25,7 +25,7 @@ export type HttpRequest = Readonly<{
 export type HttpResponse = Readonly<{
   status: number
   header: (name: string) => string | undefined
-  /** To be read once; whoever leaves the loop ends the request. */
+  /** Can be read once; leaving the loop ends the request. */
   body: AsyncIterable<Uint8Array>
 }>
 

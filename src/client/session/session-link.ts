@@ -43,7 +43,7 @@ export class SessionLink {
     this.#socket.binaryType = 'arraybuffer'
     this.#socket.onopen = () => this.#send({ type: 'open', ...open })
     this.#socket.onmessage = (event: Readonly<{ data: string | ArrayBuffer }>) => this.#take(event.data)
-    // It is closed afterwards.
+    // An error event is followed by the close event.
     let cause: unknown
     this.#socket.onerror = (event: Readonly<{ error?: unknown }>) => {
       cause = event.error

@@ -164,7 +164,7 @@ function valueEnd(text: string, from: number): number {
   return text.length
 }
 
-/** Of a number, true, false or null. */
+/** Where a number, true, false or null ends. */
 function wordEnd(text: string, from: number): number {
   let at = from
   while (at < text.length) {
@@ -185,10 +185,10 @@ function stringEnd(text: string, from: number): number {
   return at + 1
 }
 
-/** As many digits of a number JSON.parse always keeps. */
+/** JSON.parse always keeps this many digits of a number. */
 export const keptDigits = 15
 
-/** Of a number as JSON writes it, without its exponent and leading zeros. */
+/** Counts the digits of a JSON number, without its exponent and leading zeros. */
 export function significantDigits(json: string): number {
   return json
     .replace(/[eE].*$/, '')

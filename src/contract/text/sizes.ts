@@ -13,7 +13,7 @@ export function describeSize(bytes: number): string {
   return `${bytes / 1024 ** power} ${['bytes', 'kB', 'MB', 'GB', 'TB'][power]}`
 }
 
-/** Of a quota, where 0 is no limit. Can be parsed again. */
+/** The text of a quota, where 0 is no limit. Can be parsed again. */
 export const describeQuota = (bytes: number) => (bytes === 0 ? 'unlimited' : describeSize(bytes))
 
 /** Of how many keys a user may have: null is what is configured, 0 no limit. */

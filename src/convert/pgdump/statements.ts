@@ -10,7 +10,7 @@ export type DumpStatement =
 export const mayBegin = (text: string): boolean =>
   beginnings.some((known) => known.startsWith(text.slice(0, known.length)))
 
-/** undefined: it is none of the known statements, or not a whole one. */
+/** undefined: not a known statement, or not a whole one. */
 export function readStatement(text: string): DumpStatement | undefined {
   if (text.startsWith(createPrefix)) return readCreate(text)
   if (text.startsWith('SELECT AddGeometryColumn(')) return readGeometry(text)

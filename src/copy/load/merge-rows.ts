@@ -38,7 +38,7 @@ const temporary = 'pg_temp.cartage_rows'
 type Column = Readonly<{ name: string; type: string; is_fixed: boolean }>
 type Index = Readonly<{ nulls_distinct: boolean; is_partitioned: boolean }>
 
-/** Those that the COPY fills, in its order. A generated column cannot be filled. */
+/** The columns that the COPY fills, in its order. A generated column cannot be filled. */
 async function columnsOf(session: Session, target: string, load: CopyLoad): Promise<readonly Column[]> {
   const { rows } = await session.query<Column & { is_generated: boolean }>(columnsSql, [target])
   if (rows.length === 0) throw errors.badRequest(`relation ${target} does not exist`)

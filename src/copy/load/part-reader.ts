@@ -7,7 +7,7 @@ export type Part = Readonly<{
   bytes: Buffer
   /** Lines of the file before it. */
   linesBefore: number
-  /** It is a line in which a quotation mark is opened that is not closed: COPY would read on to the end of the file. */
+  /** The line opens a quotation mark and does not close it: COPY would read on to the end of the file. */
   isOpen: boolean
 }>
 

@@ -75,9 +75,9 @@ export const listedBytes = ({ value, error, text }: Pick<RejectedRow, 'value' | 
   Buffer.byteLength(text) + Buffer.byteLength(error) + Buffer.byteLength(value ?? '') + 100
 
 const firstRows = 100
-/** Of the text of a row, unless all is kept. */
+/** How much of the text of a row is kept, unless all of it is. */
 export const shortTextBytes = 1024
-/** Of all listed rows of a load. */
+/** The text of all listed rows of a load. */
 export const mostTextBytes = 16 * 1024 * 1024
 export const tooMuchText =
   'rejects=all lists up to 16 MB of rejected rows: repair the file, or load it without rejects=all'
@@ -90,7 +90,7 @@ export function placeOf({
 }: Pick<WireError, 'context' | 'column' | 'detail'>): RejectedPlace {
   const [, named, value] =
     /^COPY .*?, line \d+, column (.*?): (?:"([\s\S]*)"|null input)$/m.exec(context) ?? []
-  // Of a unique index or a foreign key.
+  // The detail of a unique index or a foreign key.
   const [, keys, values] = /^Key \((.*?)\)=\(([\s\S]*)\) /.exec(detail) ?? []
   return { column: named ?? column ?? keys ?? null, value: value ?? cutValue(values) ?? null }
 }

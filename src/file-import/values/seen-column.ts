@@ -28,7 +28,7 @@ export class SeenColumn {
     this.types = hasTextArrays ? ALL_TYPES : ALL_TYPES & ~TEXT_ARRAY
   }
 
-  /** It is text, and nothing can change that. */
+  /** The column is text, and no further value can change this. */
   get isSettled(): boolean {
     return this.types === 0
   }

@@ -74,7 +74,7 @@ function typesOfPadded(bytes: Uint8Array, start: number, end: number, wanted: nu
   return from === to ? 0 : typesOf(bytes, from, to, wanted & (BOOL | NUMBERS | TIMES | LOCAL))
 }
 
-/** To check a longer value would hold up all other work of the process. Of a geometry its beginning tells enough. */
+/** Checking a longer value would block the process. The beginning of a geometry is enough. */
 const longestChecked = 1024 * 1024
 const mayBeGeometry = /^(?:0[01][0-9a-f]{8}|SRID=\d| ?(?:MULTI|POINT|LINESTRING|POLYGON|GEOMETRYC))/i
 
@@ -197,7 +197,7 @@ function typesOfPlain(text: string | undefined): number {
   return numberTypes(bytes, 0, bytes.length) & PLAIN_NUMBERS
 }
 
-/** As many digits come back from a double as they were. */
+/** A double keeps this many digits exactly. */
 const exactDigits = 15
 
 function exponentTypes(bytes: Uint8Array, start: number, end: number, at: number, digits: number): number {

@@ -3,7 +3,7 @@ import type { Queryable } from '../../postgres/transaction.ts'
 
 export type SealedReplica = Readonly<{ id: number; hostId: number; name: string; sealedUrl: Buffer }>
 
-/** Of all hosts, by name. */
+/** The replicas of all hosts, by name. */
 export async function readSealedReplicas(control: Queryable): Promise<readonly SealedReplica[]> {
   const { rows } = await control.query<SealedReplica>(
     'select id, host_id as "hostId", name, sealed_url as "sealedUrl" from cartage.replicas order by name',

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { Config } from '../../config/config.ts'
 import { makeFolder } from '../../files/make-folder.ts'
 
-/** What a process needs besides its configuration. */
+/** The secrets that a process needs in addition to its configuration. */
 export type InstallationSecrets = Readonly<{
   adminUrl: string
   secret: string

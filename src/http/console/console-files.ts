@@ -66,7 +66,7 @@ function styleTag(config: PageConfig): string {
   return `<meta name="cartage-map-style" content="${escapeHtml(`${light} ${dark}`)}" data-origins="${escapeHtml(origins)}">`
 }
 
-/** Of the countries, as GeoJSON; undefined if the console was not built. */
+/** The file name of the countries as GeoJSON; undefined if the console was not built. */
 export async function findCountries(): Promise<string | undefined> {
   const names = await ifThere(() => listPackageFolder(join(folder(), 'assets')))
   return names?.find((name) => isPublicData(name) && name.startsWith('countries-'))

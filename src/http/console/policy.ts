@@ -4,7 +4,7 @@ import type { Config } from '../../config/config.ts'
 export const consolePolicy = (origins: readonly string[]) =>
   headersOf([...rules(origins), "frame-ancestors 'none'", ...noMarkup()])
 
-/** That of a page which other sites may show in a frame, with pictures of these origins. */
+/** The policy of a page that other sites may frame, with pictures of these origins. */
 export const framedPolicy = (origins: readonly string[]) => headersOf([...rules(origins), ...noMarkup()])
 
 /** From which the operator's style of maps is loaded, with all it needs. */

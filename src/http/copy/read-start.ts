@@ -29,7 +29,7 @@ export function readStart({ body, begin, wait }: Upload, bytes: number, limitMs:
     begin()
     wait.begin((idleMs) => fail(errors.clientIdle(idleMs)))
     body.on('readable', look).on('end', cut).on('error', cut).on('close', cut)
-    // It may have left before this was called.
+    // The client may have left before this was called.
     if (body.destroyed) cut()
   })
 }

@@ -108,7 +108,7 @@ function readTableName(given: Parameters): string | undefined {
   return name || undefined
 }
 
-/** Of the same words in any case. */
+/** One of the choices, in upper or lower case. */
 function choice<T extends string>(given: Parameters, name: string, choices: readonly T[]): T | undefined {
   const text = textOf(given, name)?.toLowerCase()
   if (text === undefined) return undefined
@@ -118,7 +118,7 @@ function choice<T extends string>(given: Parameters, name: string, choices: read
   return found
 }
 
-/** As a JSON boolean, or as text. */
+/** A flag, as a JSON boolean or as text. */
 function flag(given: Parameters, name: string, usual: boolean): boolean {
   const value = given[name]
   if (value === undefined) return usual

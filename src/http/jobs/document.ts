@@ -50,7 +50,7 @@ export function fullJobDocument(job: Job, place?: QueuePlace, progress?: JobProg
   } as FullJobDocument)
 }
 
-/** Those that have begun. */
+/** The number of attempts that have begun. */
 function attemptsOf({ items, retries = 0, status }: Job): number | undefined {
   if (retries > 0) return status === 'pending' ? retries : retries + 1
   return items[0]!.startedAt ? 1 : undefined

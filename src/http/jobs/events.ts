@@ -22,7 +22,7 @@ export function following(services: Services) {
     const stream = new EventStream(caller, typeof lastId === 'string' ? lastId : undefined)
     const followed = await services.jobFollowers.follow(caller.account, id, stream)
     if (!followed) throw errors.jobNotFound(id)
-    // An EventSource that has the end already reconnects for ever, unless it is told that there is no more.
+    // An EventSource that already has the end reconnects for ever, unless it gets 204.
     if (isFinal(followed.state.job.status) && eventOf(followed.state).id === lastId) {
       followed.leave()
       return reply.code(204).send()
@@ -57,7 +57,7 @@ const eventOf = remembered((state: JobState): Event => {
 /** The answer to one follower. A slow reader gets the newest document, not all of them. */
 class EventStream {
   readonly #caller: Principal
-  /** Of the last event that the client has. */
+  /** The id of the last event that the client has. */
   #lastId: string | undefined
   #response: ServerResponse | undefined
   #socket: Socket | undefined
@@ -159,5 +159,5 @@ const ticksPerComment = 15
 const reconnectMs = 1_000
 const longestBlockMs = 30_000
 const mostWaitingBytes = 64 * 1024 ** 2
-/** Of all followers that an account may have, each with one such event unread, that is no more. */
+/** Short events never wait: one for each follower of an account is within the limit. */
 const shortEvent = 64 * 1024

@@ -27,7 +27,7 @@ import { readParams, writtenParams } from './bound-values.ts'
 export const readNewJob = (body: unknown): JobDefinition =>
   readDefinition(readBody(body, maxJobCharacters, bodyMembers))
 
-/** The same at the address of version 4, with what may stand beside the query there. */
+/** The same at the address of version 4, with the further members that it takes. */
 export function readLongJob(body: unknown): JobDefinition {
   const known = [...bodyMembers, ...optionMembers, ...shownMembers]
   return readLong(readBody(body, maxLongJobCharacters, known))
@@ -40,14 +40,14 @@ function readLong(members: Parameters): JobDefinition {
   return { ...definition, items, ...readTags(members), ...readTiming(members) }
 }
 
-/** The job of a schedule, beside members that are the schedule's own. */
+/** The job in the body of a schedule, without the members of the schedule itself. */
 export function readScheduledJob(body: Parameters, name: string, others: readonly string[]): JobDefinition {
   const known = [...bodyMembers, ...others, 'labels', 'timeout', 'params', 'retry']
   const definition = readLong(readBody(body, maxLongJobCharacters, known))
   return { ...definition, name }
 }
 
-/** Of the values as they are stored, which may be longer than as JSON.parse reads them. */
+/** Checks the stored form of the values, which may be longer than what JSON.parse reads. */
 function refuseLongParams(definition: JobDefinition): JobDefinition {
   const characters = JSON.stringify(definition).length
   if (characters > 2 * maxLongJobCharacters)

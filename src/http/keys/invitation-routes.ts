@@ -16,7 +16,7 @@ import { acceptSchema, inviteSchema, withdrawSchema } from './invitation-schemas
 import { readKeyName } from './request.ts'
 import { addressedAccount } from './routes.ts'
 
-/** A link gives a colleague a key, so that nobody shares the master key. */
+/** A link gives a colleague a key of their own in place of the master key. */
 export async function invitationRoutes(app: FastifyInstance, services: Services): Promise<void> {
   forbidStoring(app)
   // The schemas only describe; the readers report what is wrong, in this API's own words.

@@ -14,7 +14,7 @@ declare module 'fastify' {
 
 export const htmlType = 'text/html; charset=utf-8'
 
-/** Errors for those who look at a map. They are told nothing of its SQL and its tables. */
+/** Errors for viewers of a map. They show nothing of its SQL and its tables. */
 export function respondToViewer(
   thrown: Thrown,
   request: FastifyRequest,

@@ -13,9 +13,9 @@ import { cameraOf } from './camera.ts'
 import { defaultStyle } from './default-style.ts'
 
 export type StyleOptions = Readonly<{
-  /** Of the account. */
+  /** The address of the account. */
   url: string
-  /** Of the countries of the built-in basemap; undefined: they are not in this build. */
+  /** The address of the countries of the built-in basemap; undefined: not in this build. */
   world: string | undefined
   theme: Theme
   allowed: readonly Basemap[]

@@ -9,7 +9,7 @@ export type LayergroupOptions = Readonly<{
   /** With the time of the newest change. */
   layergroupid: string
   changedMs: number
-  /** Of the account. */
+  /** The address of the account. */
   url: string
   /** Parameters of its tiles. */
   query: URLSearchParams

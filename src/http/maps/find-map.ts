@@ -20,7 +20,7 @@ export async function mapOf(
   return { principal, map: await services.maps.open(principal, id, { tokens: viewerTokens(request) }) }
 }
 
-/** Who may keep an answer of a map: what one of its keys reads is not for shared caches. */
+/** Which caches may keep an answer of a map: what one of its keys reads is not for shared caches. */
 export function strictestReader({
   config,
   readerOf,

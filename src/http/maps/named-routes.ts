@@ -70,7 +70,7 @@ function manage(app: FastifyInstance, services: Services): void {
   const read = { ...named, schema: readNamedMapSchema }
   app.get<Named>('/api/v1/map/named/:template', read, async (request, reply) => {
     const principal = await managerOf(services, request)
-    // It has the tokens of its viewers.
+    // The document has the tokens of its viewers.
     reply.header('cache-control', 'no-store')
     return namedMaps.read(principal, request.params.template)
   })

@@ -18,7 +18,7 @@ export function readConfig({ method, query, body }: FastifyRequest): unknown {
   return withFilters(requireNoNul(parsedParameter('config', text)), parameters)
 }
 
-/** Those of the dataviews come beside the config, and make another map of it. */
+/** Adds the filters of the dataviews, which come as a parameter and make it another map. */
 function withFilters(config: unknown, parameters: Parameters): unknown {
   const text = textOf(parameters, 'filters')
   if (!text || !isObject(config)) return config

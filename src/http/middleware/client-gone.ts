@@ -11,7 +11,7 @@ export function clientGone({ raw }: FastifyReply): AbortLike {
   raw.on('close', () => {
     if (!raw.writableFinished) gone.tell(errors.clientLeft())
   })
-  // It may have left before this was called.
+  // The client may have left before this was called.
   if (raw.destroyed) gone.tell(errors.clientLeft())
   return gone
 }

@@ -133,7 +133,7 @@ const statusByKind: Record<ErrorKind, number> = {
   unprocessable: 422,
   locked: 423,
   limited: 429,
-  // Of the protocol tus.
+  // A status of the protocol tus.
   checksum: 460,
   unavailable: 503,
   broken: 500,

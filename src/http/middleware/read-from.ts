@@ -31,7 +31,7 @@ function readFromOf(given: string | string[] | undefined): ReadFrom | undefined 
   return known
 }
 
-/** Of an endpoint that calls `replicaReader`. */
+/** The header of an endpoint that calls `replicaReader`. */
 export const readFromHeader = {
   'x-read-from': {
     type: 'string',

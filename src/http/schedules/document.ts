@@ -25,7 +25,7 @@ export function scheduleDocument(schedule: Schedule): ScheduleDocument {
   } as ScheduleDocument
 }
 
-/** Without the secret. That it is disabled is told to all of its addresses. */
+/** Without the secret. All addresses get a message when the schedule is disabled. */
 const noticeDocument = ({ url, events, includeSql }: ScheduleNotice) => ({
   url,
   on: notifyEvents.filter((event) => events.includes(`job.${event}`)),

@@ -16,7 +16,7 @@ export class SocketPeer implements Peer {
   readonly #pings: NodeJS.Timeout
   #stall: NodeJS.Timeout | undefined
   #unsent = 0
-  /** Of frames that nobody waits for. */
+  /** For frames without a waiting writer. */
   #smallBytes = 0
   #isAnswering = true
 

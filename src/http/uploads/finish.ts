@@ -94,7 +94,7 @@ async function finishCopy(
   const { id } = held.record
   const { statement, options, encoding } = readStoredLoad(parameters)
   await limitStatement(services, principal, 'copyfrom')
-  // Opened first: an error of a stream that nobody listens to yet would end the process.
+  // Opened first: an error of a stream without a listener would end the process.
   const file = await open(join(spool.resumableOf(id), uploadedFile))
   const body = file.createReadStream().on('error', nothing)
   const load = new UploadLoad(services, principal, held)

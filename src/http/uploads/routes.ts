@@ -225,7 +225,7 @@ async function removeFile({ imports }: Services, { id, spool: wanted }: UploadRe
 
 const progressOf = (record: UploadRecord) => ({ 'Upload-Offset': record.received, ...expiry(record) })
 
-/** Bytes, the last of which make the import or store the rows. */
+/** Takes bytes. The last bytes create the import or store the rows. */
 async function append(
   services: Services,
   request: FastifyRequest,

@@ -9,7 +9,7 @@ export type WantedUsage = UsageFilter & Readonly<{ format: 'json' | 'csv' }>
 
 const known = ['since', 'until', 'by', 'format']
 
-/** `others`: parameters that the route knows besides, such as the key. */
+/** `others`: further parameters of the route, such as the key. */
 export function readWantedUsage(request: FastifyRequest, others: readonly string[] = []): WantedUsage {
   const given = request.query as Parameters
   const unknown = Object.keys(given).find((name) => !known.includes(name) && !others.includes(name))

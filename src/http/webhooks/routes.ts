@@ -17,7 +17,7 @@ import {
   testWebhookSchema,
 } from './schemas.ts'
 
-/** Who is told of the end of jobs and imports, and the messages. For holders of the master key. */
+/** Addresses that get a message at the end of jobs and imports, and these messages. For holders of the master key. */
 export async function webhooksRoutes(app: FastifyInstance, services: Services): Promise<void> {
   const { config, webhooks } = services
   const { control } = services.databases

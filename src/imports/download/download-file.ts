@@ -143,7 +143,7 @@ function codeOf(status: number) {
   return status >= 500 ? 1103 : 1001
 }
 
-/** Names and addresses of this machine's network are not told. */
+/** The text does not show names and addresses of this machine's network. */
 function downloadFailure(error: unknown, { host }: URL): unknown {
   if (error instanceof ImportFailure) return error
   const { code = '', syscall } = error as NodeJS.ErrnoException

@@ -72,7 +72,7 @@ async function insertRange(loading: Loading, stage: Stage, upsert?: Upsert, rang
   stage.merged = { inserted: before.inserted + inserted, updated: before.updated + all - inserted }
 }
 
-/** Undefined: the rows are in. A fault of a row leaves none of them in. */
+/** Undefined: the rows are stored. If one row has a fault, none of them is stored. */
 async function tryRange(
   loading: Loading,
   stage: Stage,

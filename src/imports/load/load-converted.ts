@@ -387,7 +387,7 @@ async function storeRows(
   warnings.add('rounded_numbers', ...digits.cut.map((place) => names.get(columns[place]!)!))
 }
 
-/** Of the rows in a dump. */
+/** The COPY format of the rows in a dump. */
 const dumpDialect: CopyDialect = {
   format: 'text',
   quote: '',

@@ -262,7 +262,7 @@ async function* rowsOf(
   for await (const chunk of sentRows(counted(), plan)) {
     spend(chunk.length)
     meter.readTo(before + Math.min(read, bytes))
-    // Lines, of which some are within values.
+    // Lines, some of them inside values.
     meter.rowsTo(rowsBefore + Math.min(mostRows, Math.max(0, rows - (plan.dialect.hasHeader ? 1 : 0))))
     checkLimits(loading)
     yield chunk
@@ -270,7 +270,7 @@ async function* rowsOf(
   meter.readTo(before + bytes)
 }
 
-/** As they are sent to PostgreSQL. */
+/** The rows as they are sent to PostgreSQL. */
 const sentRows = (text: AsyncIterable<Uint8Array>, plan: ImportPlan) =>
   isRewritten(plan) ? rewriteRows(text, plan) : text
 

@@ -48,7 +48,7 @@ function selectIn(text: string): string {
   return select.text
 }
 
-/** The second geometry is made anew. */
+/** Drops the second geometry, which is computed again, and returns the other columns. */
 async function columnsOf(loading: Loading, stage: Stage): Promise<Stage['columns']> {
   await queryInCatalog(
     loading.session,

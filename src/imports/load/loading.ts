@@ -22,7 +22,7 @@ export type Loading = Readonly<{
   /** Undefined: no row may be left out. */
   rejects: Rejects | undefined
   stages: Stage[]
-  /** Of the import; 0: none. */
+  /** Rows of the import; 0: no limit. */
   maxRows: number
   maxTables: number
   signal: AbortSignal
@@ -30,10 +30,10 @@ export type Loading = Readonly<{
 
 export type StageColumn = Readonly<{ name: string; type: string }>
 
-/** A table that is being loaded, under a name that nobody uses. */
+/** A table that is being loaded, under a temporary name. */
 export type Stage = {
   readonly name: string
-  /** That the file or table_name gives it. */
+  /** The name that the file or table_name gives. */
   readonly wanted: string
   /** By which its rows can be chosen from the file. */
   readonly layer?: string | undefined
@@ -51,7 +51,7 @@ export type Stage = {
   readText?: ((lines: ReadonlySet<number>) => Promise<ReadonlyMap<number, Buffer>>) | undefined
   /** How the file was to be read. `srid`: undefined if it has none; 0: it has no number. */
   origin?: Readonly<{ encoding: string | null; srid: number | undefined }>
-  /** Of its rejected rows. */
+  /** What describes its rejected rows. */
   section?: Readonly<{ place: string; encoding: string | undefined }> &
     Pick<RejectedSection, 'header' | 'columns'>
   rows: number

@@ -76,7 +76,7 @@ async function upsert(loading: Loading, stage: Stage, known: KnownColumns): Prom
   })
 }
 
-/** Of the row `target`. A partitioned table or a view has no `xmax` here: then it is asked whether the key was there before. */
+/** Whether the row `target` is new. A partitioned table or a view has no `xmax` here: then the SQL checks whether the key existed before. */
 async function isNewSql(
   { session, account }: Loading,
   stage: Stage,

@@ -55,7 +55,7 @@ async function referenceSystemOf(
   return found ?? { srid: origin.srid > 0 ? origin.srid : null, name: null }
 }
 
-/** None if one of them has no GeoJSON: a surface, a coordinate that is no number. */
+/** No shapes if one of them has no GeoJSON: a surface, or a coordinate that is not a number. */
 async function firstShapes(loading: Loading, stage: Stage): Promise<ImportPreview['first_shapes']> {
   try {
     return await inSavepoint(loading.session, () => readShapes(loading, stage))
@@ -65,7 +65,7 @@ async function firstShapes(loading: Loading, stage: Stage): Promise<ImportPrevie
   }
 }
 
-/** As many of the first ones as a small map can show. */
+/** The first shapes, as many as a small map can show. */
 async function readShapes(loading: Loading, stage: Stage): Promise<ImportPreview['first_shapes']> {
   const found = await queryInCatalog<{ shape: Record<string, unknown> }>(
     loading.session,

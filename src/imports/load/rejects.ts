@@ -138,7 +138,7 @@ function partCopies(session: Session): PartCopies {
   }
 }
 
-/** What the client is told if a load without its bad rows fails. */
+/** The error for the client if a load without its bad rows fails. */
 export function refusal(error: unknown, rejected: RejectedRows): unknown {
   if (!(error instanceof AppError)) return error
   if (error.code === 'bad-request') return new ImportFailure(2003, error.message, { cause: error })

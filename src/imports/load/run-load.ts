@@ -16,9 +16,9 @@ import { queryInCatalog } from './run-statement.ts'
 export type PreparedImport = Readonly<{
   source: ImportRecord['source']
   inputs: readonly InputFile[]
-  /** Those of the inputs that were read for their types. */
+  /** The inputs that were read for their types. */
   csvs: ReadonlyMap<InputFile, ReadCsv>
-  /** Those that were checked. */
+  /** The inputs that were checked. */
   geojsons: ReadonlyMap<InputFile, CheckedGeojson>
 }>
 
@@ -54,7 +54,7 @@ export async function runLoad(
   }
 }
 
-/** Of all tables; undefined: nothing was to be merged. All rows of a new table were inserted. */
+/** The counts of all tables; undefined: nothing was merged. All rows of a new table count as inserted. */
 function mergedOf({ stages, options }: Loading): MergedRows | undefined {
   if (options.collision !== 'upsert' || options.isPreview) return undefined
   const merged = stages.map((stage) => stage.merged ?? { inserted: stage.rows, updated: 0 })

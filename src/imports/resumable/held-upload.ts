@@ -108,7 +108,7 @@ export class HeldUpload {
   async finish(): Promise<void> {
     this.#end()
     await finishUpload(this.#control, this.record.id, this.#lock)
-    // It is finished whatever happens to older ones: the next finish tries again.
+    // The upload is finished even if this fails for older uploads: the next finish tries again.
     await boundAnswers(this.#control, this.record.id, keptRoom).catch(() => undefined)
   }
 

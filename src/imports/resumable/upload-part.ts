@@ -42,7 +42,7 @@ export class UploadPart {
     return position
   }
 
-  /** Of the whole part. True without a checksum. */
+  /** Compares the checksum of the whole part. True without a checksum. */
   isAsAnnounced(): boolean {
     return !this.#hash || this.#hash.digest().equals(this.#checksum!.digest)
   }

@@ -98,7 +98,7 @@ function readRecord({ length, received, expires_at: expiresAt, ...row }: Row): U
   return { ...row, length: Number(length), received: Number(received), expiresAt }
 }
 
-/** Undefined: another request has the lock, or the upload is gone. The request that has it is told. */
+/** Undefined: another request has the lock, and is asked to end, or the upload is gone. */
 export async function lockUpload(
   control: Control,
   id: string,
@@ -254,7 +254,7 @@ export async function deleteUpload(control: Control, id: string): Promise<void> 
   await control.query('delete from cartage.uploads where id = $1', [id])
 }
 
-/** Those that nobody writes to just now. */
+/** Deletes expired uploads, except those that a request writes to. */
 export async function deleteExpiredUploads(control: Control): Promise<void> {
   await control.query(
     `delete from cartage.uploads
@@ -262,7 +262,7 @@ export async function deleteExpiredUploads(control: Control): Promise<void> {
   )
 }
 
-/** Those of the uploads whose file is still needed. */
+/** Which of these uploads still need their file. */
 export async function keptUploads(control: Control, ids: readonly string[]): Promise<Set<string>> {
   const { rows } = await control.query<{ id: string }>(
     `select id from cartage.uploads where state <> 'done' and id = any ($1::uuid[])`,

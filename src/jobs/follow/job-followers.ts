@@ -31,7 +31,7 @@ export type Follower = Readonly<{
 export type Followed = Readonly<{
   state: JobState
   leave: () => void
-  /** Of all followers of the account. */
+  /** Unread bytes of all followers of the account. */
   accountWaitingBytes: () => number
 }>
 
@@ -41,7 +41,7 @@ type FollowedJob = {
   readonly followers: Set<Follower>
   stored: StoredJob | undefined
   state: JobState | undefined
-  /** Of the statement that runs, and of which step. */
+  /** The median time of the running statement, and the revision that it belongs to. */
   median: Readonly<{ revision: number; ms: number | undefined }> | undefined
   refreshing: Promise<void> | undefined
   isStale: boolean

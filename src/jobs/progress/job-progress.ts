@@ -46,7 +46,7 @@ export function progressWith(
   return { item: item + 1, items: job.items.length, seen, etaMs }
 }
 
-/** Of the statement that runs; undefined if it never ran before. */
+/** The median time of the running statement; undefined if it never ran before. */
 export async function medianOf(databases: Databases, userId: number, job: Job): Promise<number | undefined> {
   const step = runningStep(job)
   const fingerprint = step?.kind === 'item' ? fingerprintOf(step.statement) : undefined

@@ -7,11 +7,11 @@ export type SeenStatement = Readonly<{
   /** Since it was sent, by the clock of its host. */
   runMs: number
   phase: string | null
-  /** Of the phase; null if PostgreSQL tells no total. */
+  /** The percentage of the phase; null if PostgreSQL gives no total. */
   percent: number | null
   /** The kind of lock that it waits for, such as `relation`. */
   lock: string | null
-  /** Those of the account's own sessions that hold it up. */
+  /** The sessions of the account that block the statement. */
   blockers: readonly BlockingSession[]
 }>
 

@@ -12,7 +12,7 @@ export const invitedKey = (
   secret: string,
 ): Promise<string | undefined> => findInvitedKey(databases.control, userId, invitationHash(secret))
 
-/** Gives the key a new token, which nobody has seen. That uses the invitation up. */
+/** Gives the key a new token and uses the invitation up. */
 export function acceptInvitation(
   context: KeysContext,
   account: Account,

@@ -57,7 +57,7 @@ async function firstFault(style: string): Promise<string> {
 
 /** What the program writes when it begins to check. */
 const begun = '.'
-/** Of the process, on a busy machine. */
+/** How long the process may take to start on a busy machine. */
 const startMs = 20_000
 /** A little more than the limit that the program has for itself. */
 const checkMs = 2_500

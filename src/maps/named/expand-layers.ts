@@ -21,7 +21,7 @@ export type NamedLayer = Members & Readonly<{ options: Members }>
 export const isNamed = (layer: unknown): layer is NamedLayer =>
   isMembers(layer) && layer.type === 'named' && isMembers(layer.options)
 
-/** Of a named layer, for its errors. */
+/** Names a named layer in errors. */
 export const labelOf = ({ id }: NamedLayer, index: number) => ({
   id: typeof id === 'string' ? id : `layer${index}`,
   index,
@@ -67,7 +67,7 @@ export async function expandLayers(
   return { raw: { ...raw, layers }, templates: places }
 }
 
-/** Of all layers of named maps together. */
+/** Characters of all layers of named maps together. */
 const mostCharacters = 256 * 1_024
 
 /** What of a template becomes layers of another map. */
@@ -77,7 +77,7 @@ function documentOf({ template }: StoredTemplate): Members {
   return { layergroup: { layers, analyses, minzoom, maxzoom }, placeholders }
 }
 
-/** Those of a template, with the values that the layer has for its placeholders. */
+/** The layers of a template, filled with the values that the named layer has for its placeholders. */
 function layersOf(document: Members, { id, options }: NamedLayer): readonly Members[] {
   const { config } = options
   const group = renderTemplate(document, isMembers(config) ? config : {}) as Members & {

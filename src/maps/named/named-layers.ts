@@ -23,7 +23,7 @@ type Parts = Readonly<{ databases: Databases; directory: Directory; secrets: Sec
 export type PinnedConfig<T extends TemplateHead = StoredTemplate> = Readonly<{
   raw: unknown
   templates: FoundTemplates<T>
-  /** That opened them. */
+  /** The tokens that opened them. */
   tokens: readonly string[]
 }>
 

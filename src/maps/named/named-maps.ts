@@ -54,7 +54,7 @@ type TemplateText = Readonly<{
 /** As whom a template runs for a viewer. */
 type Admitted = Readonly<{
   principal: Principal
-  /** That opened it; undefined if it needs none. */
+  /** The token that opened it; undefined if it needs none. */
   token: string | undefined
 }>
 
@@ -301,7 +301,7 @@ export class NamedMaps {
 /** `characters`: of its config with the layers of the named maps in it. */
 type ReadTemplate = Readonly<{ shown: Pick<ShownMap, 'config' | 'view'>; characters: number }>
 
-/** Of all templates together: what was read of one takes many times as much. */
+/** Characters of all cached templates together: a parsed template takes many times as much memory. */
 const knownCharacters = 4 * 1024 ** 2
 /** So long a page may show where rows were that the key can no longer read. */
 const boundsMs = 5_000

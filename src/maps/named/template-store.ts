@@ -6,12 +6,12 @@ import { inTransaction } from '../../postgres/transaction.ts'
 
 type Control = Pick<Pool, 'query'>
 
-/** Who may open a template, and as whom it is read. */
+/** Who may open a template, and the key that it runs as. */
 export type TemplateHead = Readonly<{
   name: string
   sealedTokens: Buffer | null
   revision: string
-  /** That it runs as. */
+  /** The key that it runs as. */
   key: CallerKey
 }>
 
@@ -19,7 +19,7 @@ export type StoredTemplate = TemplateHead & Readonly<{ template: string }>
 
 export type NewTemplate = Pick<StoredTemplate, 'name' | 'template' | 'sealedTokens' | 'revision'>
 
-/** Of a user. */
+/** Templates of one user. */
 export const mostTemplates = 1_024
 
 /** `taken`: there is one of this name. `full`: the user has too many. One at a time of a user, so that all are counted. */
@@ -110,7 +110,7 @@ export async function findTemplateByRevision(
   return rows.map((row) => readHead(row, askedAt))[0]
 }
 
-/** Those of the names that exist. */
+/** The templates with these names that exist. */
 export async function findTemplates(
   control: Control,
   { userId }: Account,

@@ -136,7 +136,7 @@ const patterns: Readonly<Record<PlaceholderType, RegExp>> = {
 const isType = (type: unknown): type is PlaceholderType =>
   typeof type === 'string' && Object.hasOwn(patterns, type)
 
-/** Of an object or a list, each text by itself. */
+/** Fills each text in an object or a list. */
 function filled(value: unknown, member: string, filling: Filling): unknown {
   if (Array.isArray(value)) return value.map((each) => filled(each, member, filling))
   if (isMembers(value))

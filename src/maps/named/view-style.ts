@@ -32,7 +32,7 @@ export const withSourceLayers = (style: readonly Members[]): readonly Members[] 
 
 const mostLayers = 100
 const mostCharacters = 64 * 1_024
-/** Of an expression. */
+/** Levels of an expression. */
 const deepest = 30
 
 function readStyleLayer(layer: unknown, place: string, layerIds: readonly string[]): Members {
@@ -63,7 +63,7 @@ const members: ReadonlySet<string> = new Set([
 type Place = Readonly<{
   place: string
   depth: number
-  /** It is the name of an image or font, or read by programs that we do not know. Other texts are values of rows. */
+  /** The text names an image or font, or unknown programs read it. Other texts are values of rows. */
   isNamed: boolean
 }>
 

@@ -3,7 +3,7 @@ import { errors } from '../../errors.ts'
 import { isMembers, type Members } from '../members.ts'
 import { readStyle } from './view-style.ts'
 
-/** What the page of a named map shows beside its layers. */
+/** What the page of a named map shows in addition to its layers. */
 export type View = Readonly<{
   title: string | undefined
   description: string | undefined

@@ -17,7 +17,7 @@ import { plainTar } from './plain-tar.ts'
 import { settingsFile } from './settings.ts'
 
 export type ClusterBackup = Readonly<{
-  /** Of the version that made it. */
+  /** The programs of the PostgreSQL version that made the backup. */
   binaries: PostgresBinaries
   tar: Readable
   log: Pick<Log, 'info' | 'warn'>

@@ -73,7 +73,7 @@ async function endServer(home: ClusterHome): Promise<void> {
   if (running) await stopPostmaster(running.pid, 'at once')
 }
 
-/** It is thrown away after use. Autovacuum would only be in the way. */
+/** The cluster is deleted after use, so autovacuum is not needed. */
 const settings = {
   fsync: 'off',
   synchronous_commit: 'off',

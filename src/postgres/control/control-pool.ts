@@ -132,7 +132,7 @@ function clientOf(primary: Primary): new () => pg.ClientBase {
       // The pool hides the password from what lists its options.
       super({ ...options, ...address, password: options?.password })
       const connect = this.connect.bind(this)
-      // As the pool calls it. It makes the next client before it tells the caller of an error.
+      // The pool calls it in this form, and makes the next client before it reports an error to the caller.
       this.connect = ((done: (error: Error | null) => void) =>
         connect((error: Error | null) => {
           if (isAbsent(error)) primary.missed(address)

@@ -25,7 +25,7 @@ export type Owners = Readonly<{
   roleOfUnnamed: ReadonlyMap<string, string>
   /** For the rest without an owner. */
   first: string
-  /** They were made with the database. */
+  /** Schemas that were made with the database. */
   schemas: ReadonlySet<string>
 }>
 

@@ -1,7 +1,7 @@
 import type { AbortLike } from './interruption.ts'
 import { WaitQueue } from './wait-queue.ts'
 
-/** Who takes a slot. The administrator has no account. */
+/** The account and role that take a slot. The administrator has no account. */
 export type SlotHolder = Readonly<{
   account?: string
   isAnonymous?: boolean

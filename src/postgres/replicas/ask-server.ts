@@ -6,7 +6,7 @@ import { adminTarget } from '../session-target.ts'
 /** What a server says of itself. Two that follow one another have the same `identifier` and `timeline`. */
 export type ServerPlace = Readonly<{
   identifier: string
-  /** Null if it streams from nobody and is no primary. */
+  /** Null if it does not stream from a server and is not a primary. */
   timeline: number | null
   /** In the log, as a number of bytes: up to here everything is stored on a primary, and replayed on a standby. */
   position: bigint
@@ -25,7 +25,7 @@ export function askServer(admin: RolePools, hosts: Hosts): AskServer {
     const asked = admin.use(adminTarget(hosts, id), (session) =>
       session.look<Row>(`place of a ${role}`, placeSql[role], []),
     )
-    // Who waits no longer leaves the connection to its own limit.
+    // If the caller no longer waits, the connection ends by its own limit.
     asked.catch(() => undefined)
     const { rows } = await answerWithin(answerMs, asked)
     return readPlace(rows[0]!)

@@ -13,7 +13,7 @@ type State = {
   replayed: bigint
   /** What the replica has not replayed yet, the oldest first. */
   ahead: Sample[]
-  /** It answered the last question, and follows its primary. */
+  /** The replica answered the last question and follows its primary. */
   isFollowing: boolean
   /** How many questions it has left unanswered, one after the other. */
   misses: number
@@ -99,7 +99,7 @@ export class Replicas {
   /** Calls `lost` if the replica leaves several questions unanswered. Returns how to stop that. */
   onLost(id: number, lost: () => void): () => void {
     const { runs } = this.#stateOf(id)
-    // Of its own, should one function be given twice.
+    // A separate entry for each call, because the same function may be given twice.
     const entry = () => lost()
     runs.add(entry)
     return () => runs.delete(entry)
@@ -207,5 +207,5 @@ const isSameHistory = (primary: ServerPlace, replica: ServerPlace) =>
 const everyMs = 500
 /** A busy server may be late once: what runs there goes on. */
 const mostMisses = 3
-/** Of a replica that is further behind than this many questions, the data counts as older than it is. */
+/** If a replica is more than this many questions behind, its data counts as older than it is. */
 const mostAhead = 1_000

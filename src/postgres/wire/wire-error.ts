@@ -11,7 +11,7 @@ export type WireError = Readonly<{
   hint?: string | undefined
   position?: number | undefined
   context?: string | undefined
-  /** That a constraint of one column is about. */
+  /** The column, if the error is about one. */
   column?: string | undefined
   /** PostgreSQL's source file that raised it. Errors raised in a caller's function name the file of its language. */
   file?: string | undefined

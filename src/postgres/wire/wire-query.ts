@@ -213,7 +213,7 @@ export class WireQuery {
 
   #parameterStatus(buffer: Buffer, start: number, end: number): void {
     const [name = '', value = ''] = buffer.toString('utf8', start, end).split('\0')
-    // It has changed since the login.
+    // The status has changed since the login.
     if (name === standbyStatus) throw value === 'on' ? standbyRefused() : promotedRefused()
     this.#handler.parameterStatus?.(name, value)
   }

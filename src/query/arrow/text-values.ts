@@ -71,7 +71,7 @@ export function readTime(bytes: Buffer, start: number, end: number): number {
 
 const two = (bytes: Buffer, at: number) => (bytes[at]! - ZERO) * 10 + bytes[at + 1]! - ZERO
 
-/** Of the proleptic Gregorian calendar; a year begins in March, so that the leap day is its last. */
+/** Days in the proleptic Gregorian calendar. Here a year begins in March, so the leap day is its last day. */
 function daysOf(year: number, month: number, day: number): number {
   const shifted = month <= 2 ? year - 1 : year
   const era = Math.floor(shifted / 400)

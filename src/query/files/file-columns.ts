@@ -18,7 +18,7 @@ export type ColumnKind =
 export type FileColumn = {
   readonly place: number
   readonly name: string
-  /** As the query has it. */
+  /** The name of the column in the query. */
   readonly queryName: string
   readonly kind: ColumnKind
   /** A number that the format has no number for: the column is text. */

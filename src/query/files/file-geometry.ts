@@ -1,6 +1,6 @@
 import type { FileRules } from './file-rules.ts'
 
-/** Of a geometry in hexadecimal WKB: `family` is what shapefiles keep apart. */
+/** The kind of a geometry in hexadecimal WKB. Shapefiles have a layer for each `family`. */
 export type WkbKind = Readonly<{ type: number; dimensions: number; name: string }>
 
 /** The kind of a hexadecimal, little-endian WKB. */

@@ -233,7 +233,7 @@ function writeEscaped(out: ByteWriter, row: Buffer, start: number, end: number):
   out.at = to
 }
 
-/** Those that XML 1.0 has not: tab and line ends are allowed. */
+/** Control characters that XML 1.0 does not allow: all but tab and line ends. */
 function hasControl(row: Buffer, start: number, end: number): boolean {
   for (let at = start; at < end; at += 1) {
     const byte = row[at]!

@@ -1,6 +1,6 @@
 import type { GdalFormat } from '../../convert/gdal-formats.ts'
 
-/** What a format of GDAL can hold. All else is refused, or told in a warning. */
+/** What a format of GDAL can hold. Everything else is refused, or changed with a warning. */
 export type FileRules = Readonly<{
   /** `none`: the file has no geometries. */
   geometry: 'any' | 'none'
@@ -27,11 +27,11 @@ export type FileRules = Readonly<{
   cutBytes?: number
   /** Longer texts are refused. */
   maxCharacters?: number
-  /** It is XML: no control characters. */
+  /** The format is XML, so it cannot hold control characters. */
   isXml: boolean
   maxRows?: number
   maxColumns?: number
-  /** Of the name of a column. */
+  /** The length of a column name. */
   nameBytes?: number
 }>
 

@@ -10,10 +10,10 @@ export type PageTotal = Readonly<{ rows: number; kind: string }>
 /** What is known when the last statement has ended. */
 export type Summary = Readonly<{
   seconds: number
-  /** Of the last statement with columns. */
+  /** The columns of the last statement that has any. */
   fields: readonly Field[]
   totalRows: number
-  /** Of all pages, if it was asked for. */
+  /** The rows of all pages, if the caller asked for them. */
   total?: PageTotal | undefined
   /** Messages by kind: `notices`, `warnings`. */
   notices: ReadonlyMap<string, readonly string[]>

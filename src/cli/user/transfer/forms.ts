@@ -7,7 +7,7 @@ import type { UserCall } from '../command.ts'
 
 type Forms = Pick<ImportWishes, 'dates' | 'decimals'>
 
-/** How dates and numbers are written that can be read in two ways: as told, or asked at a terminal. */
+/** The form of ambiguous dates and numbers: from the options, or asked on a terminal. */
 export async function formsOf(call: UserCall, { inference }: FileReading): Promise<Forms> {
   const undecided = inference.columns.filter(({ type, either }) => type === 'text' && either !== undefined)
   const example = (form: ValueForm) => undecided.find(({ either }) => either?.[form] !== undefined)?.reason

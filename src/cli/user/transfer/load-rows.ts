@@ -92,7 +92,7 @@ async function upload(call: UserCall, { client, signal, url }: Service, file: Im
   const { stream, contentEncoding } = file.upload(plan, isFar)
   const kept = isFar && file.bytes > defaultResumableFromBytes ? await keepRows(stream) : undefined
   const startedAt = performance.now()
-  // The size of what is compressed or written anew is not known before.
+  // The size of compressed or rewritten data is not known in advance.
   const total = kept?.size ?? ((isFar && contentEncoding) || isRewritten(plan) ? undefined : file.bytes)
   let sent = 0
   const stop = showProgress(call.terminal, () => transferLine(sent, total, startedAt))
