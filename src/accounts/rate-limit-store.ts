@@ -16,8 +16,8 @@ export type RateBucket = EndpointGroup | `${EndpointGroup} without a key`
 /**
  * Counts one request against a rate (GCRA), for all processes: one statement on one small row. A refused request is not
  * counted. If the stored time is further ahead than the rate allows, the clock was set back or the rate was changed:
- * the count starts again. By the clock, not by now(), the start of the transaction: a request that waited for the row would
- * take the time of those before it for one that is too far ahead.
+ * the count starts again. Uses clock_timestamp(), not now(), which is the start of the transaction: a request that
+ * waited for the row would find the time of the requests before it too far ahead.
  */
 export async function takeRequest(
   control: Queryable,

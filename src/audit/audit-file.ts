@@ -2,8 +2,8 @@ import { type FileHandle, open } from 'node:fs/promises'
 import type { Destination } from './audit-shipper.ts'
 
 /**
- * A file with one line of JSON per record, for a program that ships them. It is opened for each batch, so one that was
- * moved away is made again.
+ * A file with one line of JSON per record, for a program that ships them. It is opened for each batch, so a file that
+ * was moved away is made again.
  */
 export function auditFile(path: string): Destination {
   return {

@@ -15,8 +15,8 @@ import {
 } from './table-note-store.ts'
 
 /**
- * Collects the notes of tables that tenants have dropped, renamed or made public. One query per host tells which
- * databases were written to: only those are asked. One process looks at a host at a time.
+ * Collects the notes of tables that tenants have dropped, renamed or made public. One query per host finds the
+ * databases that were written to; only these are asked. One process looks at a host at a time.
  */
 export class AuditTables {
   readonly #databases: Databases

@@ -5,7 +5,7 @@ import { knownHashes } from './account-store.ts'
 
 /**
  * Checks whether tokens exist. Lookups within `gatherMs` share one query, and one query runs at a time, so a flood of
- * wrong tokens costs the database very little, and only delays the valid ones.
+ * wrong tokens costs the database very little, and delays valid tokens only briefly.
  */
 export class KnownTokens {
   readonly #control: Queryable

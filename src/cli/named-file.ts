@@ -26,7 +26,7 @@ export async function readSecretFile(path: string, what: string): Promise<string
 }
 
 /**
- * The name of a draft of a file: in the same folder, so that one rename makes it the file, and random, so that nobody
- * can put a link there first.
+ * The name of a draft of a file: in the same folder, so that one rename makes it the file, and random, so that another
+ * user cannot put a link there first.
  */
 export const draftName = (file: string) => `${file}.${randomBytes(6).toString('hex')}.part`

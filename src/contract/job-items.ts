@@ -31,8 +31,8 @@ function ownOf(job: JobDocument | FullJobDocument) {
 }
 
 /**
- * The addresses for a job: the classic ones, which older services have as well, unless it is too long for them or has
- * parameters.
+ * The addresses for a job: the classic ones, which older services have as well, unless the job is too long for them or
+ * has parameters.
  */
 export const jobAddresses = (query: JobQuery) =>
   charactersOf(query) > maxJobCharacters || hasParams(query)

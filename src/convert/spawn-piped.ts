@@ -4,8 +4,8 @@ import type { Readable, Writable } from 'node:stream'
 export type PipedChild = ChildProcessByStdio<Writable, Readable, Readable>
 
 /**
- * Starts a program with pipes for its input, output and errors. Throws if no descriptor is left for them: Node makes a child
- * without pipes then, and its 'error' event would end this process. Other faults are told by that event.
+ * Starts a program with pipes for its input, output and errors. Throws if no descriptor is left for the pipes: Node
+ * then makes a child without pipes, and its 'error' event would end this process. Other faults come as that event.
  */
 export function spawnPiped(
   program: string,

@@ -108,8 +108,8 @@ export function checkConnect(open: readonly string[]): Check {
 }
 
 /**
- * PostgreSQL lets every role prepare transactions, which keep their locks after the session has gone. There is no
- * session to end then.
+ * PostgreSQL lets every role prepare transactions, which keep their locks after the session has ended. Then there is no
+ * session that could be ended.
  */
 function checkPrepared({ mostPrepared }: Openings): Check {
   const name = 'prepared transactions'

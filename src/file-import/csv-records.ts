@@ -41,8 +41,8 @@ export class CsvError extends Error {
 export class OpenQuoteError extends CsvError {}
 
 /**
- * Finds the records in chunks of bytes, by the rules of COPY in CSV format. It works on bytes, because most of them
- * are only passed: a text is made of those alone that somebody looks at.
+ * Finds the records in chunks of bytes, by the rules of COPY in CSV format. It works on bytes, because most records are
+ * only passed on: only those that are inspected become text.
  */
 export class CsvRecords {
   readonly #onRecord: (record: CsvRecord) => void

@@ -33,9 +33,9 @@ type WrittenForm = CsvForm &
   }>
 
 /**
- * The types of all columns, found while the bytes of a file pass: `push` each chunk, then `end`. `result` tells what is
- * known so far. A type is one that COPY accepts for every value seen, once rewriteRows has written it so, and that keeps
- * each value as it is.
+ * The types of all columns, found while the bytes of a file pass: `push` each chunk, then `end`. `result` has what is
+ * known so far. A type is one that COPY accepts for every value so far, once rewriteRows has rewritten it, and that
+ * keeps each value as it is.
  */
 export class TypeInference {
   readonly #records: FittingRecords

@@ -29,8 +29,8 @@ export async function checkImport(
 }
 
 /**
- * Sends the rows and returns how many are stored. Call checkImport before it. If the answer is lost, a new table tells:
- * if it is there, so are its rows.
+ * Sends the rows and returns how many are stored. Call checkImport before it. If the answer is lost, it looks for the
+ * new table: if the table exists, its rows are stored.
  */
 export async function storeRows(service: ImportService, statements: ImportStatements): Promise<number> {
   const { tryCreate, count } = statements

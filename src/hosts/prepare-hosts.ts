@@ -13,8 +13,8 @@ import { migrateTenants, prepareTemplate } from './tenant-databases.ts'
 
 /**
  * Migrates the template and the tenants of every host. Fails if the first host fails. Any other host that does not
- * answer, is a standby, or cannot be changed now is left for later: its id is returned. So one bad host blocks no
- * process and no command, such as the one that gives it another address.
+ * answer, is a standby, or cannot be changed now is left for later: its id is returned. So one bad host does not block
+ * processes and commands, such as the command that gives it another address.
  */
 export async function prepareHosts(installation: Installation): Promise<readonly number[]> {
   const { hosts } = installation.databases

@@ -30,8 +30,8 @@ export async function endRequestsBut(
 }
 
 /**
- * Ends what these roles do on the replicas of a host, where no job runs. A replica that does not answer in time delays nobody: what
- * runs there cannot write, and the roles get nothing new there.
+ * Ends what these roles do on the replicas of a host, where no job runs. A replica that does not answer in time is not
+ * waited for: statements there cannot write, and the roles cannot begin new ones there.
  */
 export async function endOnReplicas(
   { admin, hosts, replicas }: Databases,

@@ -89,8 +89,8 @@ export class SavedQueries {
   }
 
   /**
-   * The same as long as the answer is; undefined if that cannot be told. Looked up before the rows are read: an answer is never
-   * older than its tag.
+   * Stays the same while the answer does; undefined if changes cannot be detected. Looked up before the rows are read:
+   * an answer is never older than its tag.
    */
   async tag(
     principal: Principal,

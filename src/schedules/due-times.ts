@@ -135,8 +135,8 @@ function zoneOf(timezone: string): string {
 }
 
 /**
- * The due times from `first` until now, the oldest first and at most so many, and the one that follows them. Found over
- * several turns of the event loop.
+ * The due times from `first` until now, the oldest first, limited in number, and the due time that follows them. Found
+ * over several turns of the event loop.
  */
 export async function dueTimes(
   rule: CronRule,

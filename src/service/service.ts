@@ -71,7 +71,8 @@ export type Service = Readonly<{
 
 /**
  * Starts a process, part by part. If one part fails, or the process is stopped, the started parts stop in reverse
- * order. The signal cancels a start: what has not finished by then is left behind, as a database may not answer.
+ * order. The signal cancels a start: parts that have not started by then are left behind, because a database may not
+ * answer.
  */
 export async function startService(
   config: Config,

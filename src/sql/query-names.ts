@@ -14,8 +14,8 @@ export type QueryNames = Readonly<{
 }>
 
 /**
- * Undefined if the grammar alone tells that the query may give other rows each time, or is not known here to give the
- * same. What is outside the list of nodes counts as that: CURRENT_TIMESTAMP, TABLESAMPLE, FOR UPDATE and others.
+ * Undefined if the grammar alone shows that the query may give other rows each time, or if it has a node outside the
+ * list of known nodes: CURRENT_TIMESTAMP, TABLESAMPLE, FOR UPDATE and others.
  */
 export function namesInQuery(text: string): QueryNames | undefined {
   const statement = pageableStatement(text)

@@ -48,8 +48,9 @@ export class Flights<T> {
   readonly #flights = new Map<string, Flight<T>>()
 
   /**
-   * Joins the work of this name, if what it finds is not older than this request: its snapshot is still to be taken, or it is for
-   * the same version. Without a version the next work waits for the one that runs, and is joined by those who come meanwhile.
+   * Joins the work of this name if its result is not older than this request: its snapshot is still to be taken, or it
+   * is for the same version. Without a version the next work waits for the running one, and requests that come
+   * meanwhile join it.
    */
   join(name: string, version: string | null, gone: AbortLike, start: Start<T>): Promise<T> {
     const found = this.#flights.get(name)

@@ -184,8 +184,8 @@ export class Tiles {
   }
 
   /**
-   * Runs a look-up of ours, which runs no code of a tenant and needs no turn: once for all who ask the same `question` with the
-   * same key before it begins. A map asks for a screenful of tiles at once.
+   * Runs a look-up of the service, which runs no code of a tenant and needs no turn. Callers who ask the same
+   * `question` with the same key before it begins share it: a map asks for a screenful of tiles at once.
    */
   look<T>(
     principal: Principal,

@@ -85,7 +85,7 @@ export async function writeUsage(
 export type Unmeasured = Readonly<{ userId: number; hostId: number; database: string; schema: string }>
 
 /**
- * Takes some accounts whose data nobody has measured in this hour: each is given to one process, once. Those that have
+ * Takes some accounts whose data was not measured in this hour: each is given to one process, once. Accounts that have
  * waited longest come first, so that none is left out if there are too many for an hour.
  */
 export async function takeUnmeasured(control: Queryable, most: number): Promise<readonly Unmeasured[]> {

@@ -9,8 +9,8 @@ export type UsageWords = Readonly<{
 }>
 
 /**
- * The last 30 days with the current hour, by day, unless told. Both ends are moved back to their full hour, so that an
- * hour is never in two ranges of which one begins where the other ends. Refuses what is no time, and empty ranges.
+ * By default the last 30 days with the current hour, by day. Both ends are rounded down to full hours, so that
+ * consecutive ranges never share an hour. Refuses invalid times and empty ranges.
  */
 export function wantedUsage({ since, until, by = 'day' }: UsageWords, now: Date): UsageFilter {
   const end = until === undefined ? new Date(now.getTime() + hourMs) : timeOf('until', until)

@@ -25,9 +25,9 @@ export type ClaimedDelivery = Readonly<{
 }>
 
 /**
- * Takes messages that are due. Users take turns, and each has at most `perUser` under way, so that one whose addresses do not answer
- * does not hold up the others. Messages of suspended users wait. Of one job and address the oldest goes first. If nothing is written of an attempt, another sender
- * makes the next one.
+ * Takes messages that are due. Users take turns, and each has at most `perUser` under way, so that a user whose
+ * addresses do not answer does not delay the others. Messages of suspended users wait. The oldest message of one job
+ * and address goes first. If nothing is written of an attempt, another sender makes the next attempt.
  */
 export async function claimDeliveries(
   control: Control,

@@ -6,8 +6,8 @@ import { nextTurn } from '../waiting/next-turn.ts'
 type Run = Readonly<{ userId: number; statement: string; durationMs: number }>
 
 /**
- * Records how long statements took, once a second and beside the jobs: no job waits for it. If this process dies, or
- * more statements end than are counted in a second, some runs are missing.
+ * Records how long statements took, once a second and in the background: jobs do not wait for it. If this process dies,
+ * or more statements end than are counted in a second, some runs are missing.
  */
 export class RunTimes {
   readonly #control: Pool

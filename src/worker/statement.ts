@@ -10,8 +10,8 @@ import { classifyJobItem, isLongJobItem, learnJobItem } from '../sql/job-stateme
 import { StatementWatch } from './statement-watch.ts'
 
 /**
- * One text that runs as one message: inside a transaction of ours where possible, perhaps one begun ahead. Its xid then
- * always tells whether it happened. A text that cannot run in a transaction runs outside, alone.
+ * One text that runs as one message: inside a transaction of the service if possible, perhaps one begun ahead. Its xid
+ * then always shows whether it committed. A text that cannot run in a transaction runs outside, alone.
  */
 export type StepStatement = Readonly<{
   text: string
@@ -232,8 +232,8 @@ const refusedValues = ({ message }: AppError): WireError => ({
 })
 
 /**
- * Commits, if the transaction is still ours. Beside the control database the commit need not wait for the disk: the
- * record that the statement is done comes later in the same WAL, and does wait.
+ * Commits, if the transaction is still that of the service. On the host of the control database the commit need not
+ * wait for the disk: the record that the statement is done comes later in the same WAL, and does wait.
  */
 export function commit({ isBesideControl }: Pick<StepStatement, 'isBesideControl'>, xid: string): string {
   return `set local synchronous_commit = ${isBesideControl ? 'off' : 'on'};

@@ -6,8 +6,8 @@ import { kindOf, type Move, nameOf } from './move.ts'
 import { endWaiting, findMove, giveUp, lockMove } from './move-store.ts'
 
 /**
- * Gives a move up before its switch. One that nobody has begun ends at once; else the process that works on it notices
- * within a second or so, and undoes it. Can be repeated, and changes nothing then.
+ * Gives a move up before its switch. A move that no process has begun ends at once; otherwise the process that works on
+ * it notices within about a second and undoes it. Can be repeated, and then changes nothing.
  */
 export async function cancelMove({ databases: { control } }: Installation, id: number): Promise<Move> {
   return inTransaction(control, async (tx) => {

@@ -26,8 +26,8 @@ import { stopAccount } from './stop-account.ts'
 import { finishMove, replicasMs, undoMove } from './undo-move.ts'
 
 /**
- * Carries out a move, or ends one that was cut off: before the switch it is undone, after it it is finished. The lock of
- * the account ends with the process that works on the move, so a move whose lock is free is in nobody's hands. Does
+ * Carries out a move, or ends an interrupted one: before the switch it is undone, after the switch it is finished. The
+ * lock of the account ends with the process that works on the move, so a move with a free lock has no process. Does
  * nothing if another process has the lock.
  */
 export async function carryOut(installation: Installation, id: number, stopped: AbortSignal): Promise<void> {

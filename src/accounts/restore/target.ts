@@ -11,8 +11,8 @@ import { backoff, retry } from '../../waiting/retry.ts'
 import type { Backup } from './saved-user.ts'
 
 /**
- * Runs `work` while no other restore can work on the server. The session is the one that holds the lock: what is done on
- * it happens only while that is so.
+ * Runs `work` while no other restore can work on the server. The lock belongs to this session, so use it for the work:
+ * if the session is lost, so is the lock.
  */
 export async function holdingTarget<T>(
   { admin, hosts }: Databases,
@@ -34,8 +34,8 @@ export async function holdingTarget<T>(
 export type Draft = Readonly<{ namespace: string; oid: number }>
 
 /**
- * Makes the draft on a server that the backup can be restored into. As long as it is there, no service can make an
- * installation: one that starts takes the same lock and looks for it.
+ * Makes the draft on a server that the backup can be restored into. While the draft exists, no service can make an
+ * installation: a starting service takes the same lock and looks for the draft.
  */
 export function beginTarget(
   { admin, hosts }: Databases,

@@ -6,8 +6,8 @@ import { type Connection, plainJson, send, wholeOrThrow } from '../http/send.ts'
 import { type Following, untilAnswered } from './until-answered.ts'
 
 /**
- * The document of a job at each change, with its progress, until it has ended. A connection that is lost is opened again,
- * and nothing is told twice.
+ * The document of a job at each change, with its progress, until it has ended. A lost connection is opened again, and
+ * no document comes twice.
  */
 export async function* followJob(
   connection: Connection,

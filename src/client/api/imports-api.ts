@@ -18,8 +18,8 @@ import {
 } from './uploads-api.ts'
 
 /**
- * Where the rows come from: a file with its name, which tells its kind, one SELECT, another table, or an address that the
- * service fetches the file from, if its operator allows that.
+ * Where the rows come from: a file with a name that shows its kind, one SELECT, another table, or an address from which
+ * the service fetches the file, if its operator allows that.
  */
 export type ImportedFile = Readonly<{ file: Body | PartialFile; filename: string }>
 export type ImportedRows =

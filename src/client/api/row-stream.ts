@@ -8,8 +8,8 @@ import { parseExact } from '../exact-json.ts'
 export type SqlSummary = Omit<SqlAnswer, 'rows'>
 
 /**
- * The rows of a statement while they arrive, of which only those that are being read are in memory. The statement is
- * sent when the first one is asked for; whoever leaves the loop stops it. To be read once.
+ * The rows of a statement while they arrive; only the rows being read are in memory. The statement is sent when the
+ * first row is asked for, and stopped when the caller leaves the loop. Can be read once.
  */
 export class RowStream<Row = Record<string, unknown>> implements AsyncIterable<Row> {
   /** Once the last row has been read. */

@@ -130,8 +130,8 @@ from cartage_done`
 }
 
 /**
- * Whether a row of the merge was inserted. A partitioned table has no `xmax` here, so it is asked whether the row was there
- * when the statement began: one that another session has inserted since then counts as new.
+ * Whether a row of the merge was inserted. A partitioned table has no `xmax` here, so the SQL checks whether the row
+ * existed when the statement began: a row that another session inserted since then counts as new.
  */
 function isNew(target: string, keys: readonly string[], { is_partitioned, nulls_distinct }: Index): string {
   if (!is_partitioned) return 'target.xmax operator(pg_catalog.=) 0'

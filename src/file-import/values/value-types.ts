@@ -22,7 +22,7 @@ import {
 
 /**
  * The types in which PostgreSQL accepts a value and keeps it as it is, among the wanted ones. Stricter than PostgreSQL
- * where its guess would lose something: 007 is no number.
+ * where that would lose something: 007 is not a number.
  */
 export function typesOf(bytes: Uint8Array, start: number, end: number, wanted: number): number {
   const first = bytes[start]!

@@ -7,9 +7,9 @@ import { hasReplicas, raiseFence } from './replica-store.ts'
 type Place = Readonly<{ hostId: number; database: string }>
 
 /**
- * After a change of rights in a tenant database, and before `awaitCaches`: from the answer to the change on, no process reads there from a
- * replica that has not replayed it. Waits for no replica. A replica that is added after the question here is used only once it has all
- * that was stored by then. False: the host has none.
+ * After a change of rights in a tenant database, and before `awaitCaches`: once the change is answered, no process
+ * reads there from a replica that has not replayed it. Does not wait for replicas. A replica that is added later is
+ * used only when it has replayed what was stored before. False: the host has no replicas.
  */
 export async function fenceReplicas(
   { admin, hosts, control }: Databases,

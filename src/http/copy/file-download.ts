@@ -10,7 +10,7 @@ export type FileHeaders = Readonly<{ type: string; disposition: string }>
 
 /**
  * A response written as its data arrives, compressed if the client accepts that. Bypasses Fastify, whose streams do not
- * tell when a buffer is free again.
+ * report when a buffer is free again.
  */
 export class FileDownload {
   readonly #request: FastifyRequest

@@ -1,6 +1,6 @@
 /**
- * Leaves sessions of another process to that process's guard for a while: only that process can tell its client the
- * reason. The time is enough for two rounds of that guard.
+ * Leaves sessions of another process to the guard of that process for a while: only that process can tell its client
+ * the reason. The time is enough for two rounds of its guard.
  */
 export class OwnersTurn {
   readonly #seenSince = new Map<string, number>()

@@ -11,9 +11,9 @@ export type EndBackend = (hostId: number, pid: number, start: string) => Promise
 type Wait = { traffic: number; looks: number }
 
 /**
- * Ends half-dead connections: we wait for the server, and its backend waits for us, or is gone. Neither side would
- * notice if a proxy between them keeps both connections open. A statement that is running, however long, is left alone,
- * and so are all sessions of a host that does not answer.
+ * Ends half-open connections: the service waits for the server, and the backend waits for the service, or is gone.
+ * Neither side would notice if a proxy between them keeps both connections open. A running statement is left alone,
+ * however long it takes, and so are all sessions of a host that does not answer.
  */
 export class ForgottenSessions {
   readonly #sessions: ReadonlySet<Session>

@@ -16,8 +16,8 @@ type Backend = {
 }
 
 /**
- * Backends cut off in the middle of a statement. Most end within a second; one that computes in a library that checks
- * for no signal goes on until it is done, and uses a processor meanwhile.
+ * Backends that were cut off in the middle of a statement. Most end within a second. A backend that computes in a
+ * library that checks for no signal goes on until it is done, and uses a processor meanwhile.
  */
 export class LingeringBackends {
   readonly #find: FindBackends

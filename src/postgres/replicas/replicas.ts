@@ -22,9 +22,10 @@ type State = {
 }
 
 /**
- * The replicas that may answer now, as far as this process knows. In the background each primary is asked for its position in
- * the log, and each replica for the one that it has replayed. Once it is past a position of the primary, its data is not
- * older than the moment of that question. So no clocks of two machines are compared, and a request asks nobody.
+ * The replicas that may answer now, as far as this process knows. In the background it asks each primary for its
+ * position in the log, and each replica for the position that it has replayed. When a replica has passed a position of
+ * the primary, its data is not older than the moment of that question. So clocks of two machines are never compared,
+ * and a request needs no question of its own.
  */
 export class Replicas {
   readonly #hosts: Hosts
@@ -68,8 +69,8 @@ export class Replicas {
   }
 
   /**
-   * How old the data is at most, in milliseconds. Undefined if the replica must not answer: it is too old, does not answer,
-   * follows nobody, or has not replayed the last change of rights in the database.
+   * How old the data is at most, in milliseconds. Undefined if the replica must not answer: it is too old, does not
+   * answer, does not follow its primary, or has not replayed the last change of rights in the database.
    */
   ageOf(target: SessionTarget): number | undefined {
     const { hostId: id, database } = target

@@ -58,9 +58,9 @@ export const isCancel = ({ sqlstate: state, file }: WireError) =>
   state === sqlstate.queryCanceled && file === 'postgres.c'
 
 /**
- * Translates a cancel that we did not send: a timeout of PostgreSQL, which the caller may have shortened, or
- * `pg_cancel_backend` by a role with that right. PostgreSQL has one SQLSTATE for both; if no limit of ours is over, its
- * message tells which.
+ * Translates a cancel that the service did not send: a timeout of PostgreSQL, which the caller may have shortened, or
+ * `pg_cancel_backend` by a role with that right. PostgreSQL has one SQLSTATE for both; if no limit of the service is
+ * over, the message shows which it was.
  */
 export function cancelError(error: WireError, overTime: AppError | null): AppError {
   if (overTime) return overTime

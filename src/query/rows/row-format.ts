@@ -26,8 +26,8 @@ export type RowFormat = {
   /** True if the answer shows the summary's fields, which then must be looked up. */
   readonly hasFields: boolean
   /**
-   * `refuse` ends the statement: a row cannot be written in this format. `warn` tells what the answer leaves out, where the
-   * answer itself has no place for it.
+   * `refuse` ends the statement: a row cannot be written in this format. `warn` says what the answer leaves out, if the
+   * format itself has no place for that.
    */
   begin(out: ByteWriter, refuse: (reason: AppError) => void, warn: (sentence: string) => void): void
   columns(out: ByteWriter, columns: readonly Column[]): void

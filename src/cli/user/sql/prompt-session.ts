@@ -6,8 +6,8 @@ import { tell } from '../../terminal.ts'
 import type { Service } from '../service.ts'
 
 /**
- * The session of the interactive mode. The first statement opens it, and the service ends one that is idle. Then the person is
- * told, and a statement that was meant for an open transaction is not run.
+ * The session of the interactive mode. The first statement opens it, and the service ends an idle session. Then the
+ * user is told, and a statement that was meant for an open transaction is not run.
  */
 export class PromptSession {
   #session: ClientSession | undefined
