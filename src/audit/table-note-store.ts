@@ -12,7 +12,7 @@ export type TableNote = Readonly<{
   username: string
   role: string
   action: AuditAction
-  /** Whose table it is. */
+  /** The account of the table. */
   account: string
   subject: string | null
   details: Readonly<Record<string, unknown>>

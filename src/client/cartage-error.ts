@@ -35,7 +35,7 @@ export class CartageError extends Error {
   }
 }
 
-/** Of errors that no service sent. */
+/** The codes of errors that the client itself raises. */
 export type ClientErrorCode =
   | 'service-unreachable'
   | 'answer-cut'

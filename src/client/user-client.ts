@@ -55,7 +55,7 @@ export function userClient(options: ClientOptions, transport: Transport) {
     uploads: uploadsOf(connection, account),
     webhooks: webhooksOf(connection, account),
     health: healthOf(connection),
-    /** Whose key this is, and what is left of the quota. */
+    /** The account of the key, and what is left of the quota. */
     me: () => sendForJson<MeDocument>(connection, 'whoAmI'),
     /** What the account has used; with the master key. */
     usage: (query: UsageFilter = {}) =>

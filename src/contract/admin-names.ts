@@ -52,7 +52,7 @@ export type ActivityKind = (typeof activityKinds)[number]
 export const activityWaits = ['slot', 'connection', 'client', 'lock', 'server'] as const
 export type ActivityWait = (typeof activityWaits)[number]
 
-/** Whose requests are counted together, each against a rate of its own. */
+/** Groups of endpoints. The requests of a group count together against its own rate. */
 export const endpointGroups = [
   'keys',
   'jobs',

@@ -7,7 +7,7 @@ export type ChartKind = (typeof chartKinds)[number]
 export const chartAggregates = ['none', 'count', 'sum', 'average', 'minimum', 'maximum'] as const
 export type ChartAggregate = (typeof chartAggregates)[number]
 
-/** Of names on the x axis: by their values, by name, or as the rows come. */
+/** The order of names on the x axis: by their values, by name, or as the rows come. */
 export const chartOrders = ['largest', 'name', 'result'] as const
 export type ChartOrder = (typeof chartOrders)[number]
 
@@ -55,7 +55,7 @@ export function chartProblem(value: unknown): string | undefined {
   return contradiction(value as ChartDefinition)
 }
 
-/** Of members that are right one by one. */
+/** What contradicts itself, in a chart with valid members. */
 function contradiction(chart: ChartDefinition): string | undefined {
   const { kind, y = [], series } = chart
   const aggregate = aggregateOf(chart)

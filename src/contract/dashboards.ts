@@ -77,7 +77,7 @@ export type DashboardPart = PartPlace &
     chart?: ChartDefinition
   }>
 
-/** What a client sends to save one. */
+/** What a client sends to save a dashboard. */
 export type DashboardDefinition = Readonly<{
   title: string
   description?: string | undefined

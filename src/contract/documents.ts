@@ -172,7 +172,7 @@ export type JobProgressDocument = Readonly<{
   /** The item that runs, from 1, and how many there are. */
   item: number
   items: number
-  /** Of CREATE INDEX, COPY, VACUUM, ANALYZE and CLUSTER, and how much of the phase is done. */
+  /** The phase of CREATE INDEX, COPY, VACUUM, ANALYZE and CLUSTER, and how much of it is done. */
   phase?: string
   percent?: number
   /** A lock. `sessions`: those of the account itself that hold it up; empty if others do. */
@@ -296,9 +296,9 @@ export type RejectedRow = Readonly<{
 export type RejectedSection = Readonly<{
   table: string
   rows: number
-  /** Of CSV: the line above them. Empty if the file has none. */
+  /** For CSV: the header line. Empty if the file has none. */
   header?: string
-  /** Of other kinds: their text is that of COPY, of these columns. */
+  /** For other kinds: the columns of the rows, whose text is that of COPY. */
   columns?: readonly string[]
 }>
 

@@ -72,11 +72,11 @@ export type ContentEncoding = (typeof contentEncodings)[number]
 export const totals = ['exact', 'estimate'] as const
 export type Total = (typeof totals)[number]
 
-/** Of rows and of lists. */
+/** The sort orders of rows and of lists. */
 export const sortOrders = ['asc', 'desc'] as const
 export type SortOrder = (typeof sortOrders)[number]
 
-/** What a load does with a row that PostgreSQL refuses, and with one whose key is there already. */
+/** What a load does with a row that PostgreSQL refuses, and with a row whose key exists already. */
 export const onErrors = ['stop', 'skip'] as const
 
 /** Which of the rejected rows are listed. */

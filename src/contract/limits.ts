@@ -39,18 +39,18 @@ export const maxIdempotencyKeyLength = 255
 /** Why an account is suspended, in characters. */
 export const maxReasonLength = 500
 
-/** Of plans. */
+/** The rule for names of plans. */
 export const planNameRule =
   '1 to 63 lower-case letters, digits, hyphens or underscores, and begins with a letter or digit'
 
-/** Of users and organizations. */
+/** The rule for names of users and organizations. */
 export const accountNameRule = '1 to 63 lower-case letters, digits or hyphens'
 
 /** The page size of a list of keys, tables or datasets. */
 export const maxPerPage = 1000
 export const defaultPerPage = 20
 
-/** Of audit records, and of statements, jobs and users in the activity. */
+/** The length of a list of audit records, and of statements, jobs and users in the activity. */
 export const maxRecords = 1000
 export const defaultAuditRecords = 50
 export const defaultMoves = 50

@@ -23,7 +23,7 @@ export const maxQuerySql = 64 * 1024
 export const maxQueryDescription = 4_000
 export const maxQueryParams = 100
 
-/** Of parameters. `json` is jsonb of PostgreSQL. */
+/** The types of parameters. `json` is jsonb of PostgreSQL. */
 export const queryParamTypes = [
   'text',
   'integer',
@@ -102,7 +102,7 @@ export type QueryParam = Readonly<{
 
 export type QueryParams = Readonly<Record<string, QueryParam>>
 
-/** What a client sends to save one. */
+/** What a client sends to save a query. */
 export type QueryDefinition = Readonly<{
   /** One SELECT with `:name` parameters. */
   sql: string

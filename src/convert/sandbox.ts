@@ -13,7 +13,7 @@ export type ConverterLimits = Readonly<{
   timeMs: number
   cpuSeconds: number
   memoryBytes: number
-  /** Of each file it writes. */
+  /** The size of each file that it writes. */
   fileBytes: number
 }>
 

@@ -56,7 +56,7 @@ export async function insertExport(
 /** Links of one user. */
 export const mostExports = 1_000
 
-/** Of `cartage.api_keys k`: it has not expired, and has the SQL API. */
+/** Condition on `cartage.api_keys k`: the key has not expired, and has the SQL API. */
 const mayRead = `${isInTime} and (k.type <> 'regular' or 'sql' = any (k.apis))`
 
 /** The newest first. `keyId`: only those of this key. */

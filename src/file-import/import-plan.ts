@@ -24,7 +24,7 @@ export type ImportPlan = Readonly<{
   /** The columns of the file, in its order. */
   columns: readonly ImportColumn[]
   dialect: CsvDialect
-  /** Of Inference. */
+  /** As in Inference. */
   hasNullMark?: boolean | undefined
   /** The column the_geom is filled from them. */
   points?: Points | undefined

@@ -143,5 +143,5 @@ function problemsOf(
   return found.filter((problem) => typeof problem === 'object')
 }
 
-/** Of PostgreSQL. */
+/** The limit of PostgreSQL. */
 const maxColumns = 1600

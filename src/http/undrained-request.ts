@@ -16,7 +16,7 @@ export class UndrainedRequest extends IncomingMessage {
   #parts: PartLimit | null | undefined
   #isCutOff = false
 
-  /** It is a multipart body of too many parts: it was closed before the read that had them, and the rest was dropped. */
+  /** The request is a multipart body with too many parts, which was closed before all of it was read. */
   get isCutOff(): boolean {
     return this.#isCutOff
   }

@@ -14,9 +14,9 @@ export type ImportSource =
 export type ImportOptions = Readonly<{
   tableName?: string | undefined
   collision?: CollisionStrategy | undefined
-  /** Of `upsert`. */
+  /** For `upsert`. */
   key?: readonly string[] | undefined
-  /** Of `upsert`: rows whose key is there stay as they are. */
+  /** For `upsert`: rows of the table with the same key stay as they are. */
   keepsExisting?: boolean | undefined
   addColumns: boolean
   privacy?: ImportPrivacy | undefined
@@ -24,7 +24,7 @@ export type ImportOptions = Readonly<{
   quotedFieldsGuessing: boolean
   contentGuessing: boolean
   createVisualization: boolean
-  /** Of a workbook. */
+  /** The sheet of a workbook. */
   sheet?: string | undefined
   /** Only these, of files with layers. */
   layers?: readonly string[] | undefined
@@ -55,7 +55,7 @@ export type ImportResult = Readonly<{
     | Readonly<{ count: number; rows: readonly RejectedRow[]; sections?: readonly RejectedSection[] }>
     | undefined
   preview?: readonly ImportPreview[] | undefined
-  /** Of `upsert`. */
+  /** For `upsert`. */
   merged?: MergedRows | undefined
 }>
 

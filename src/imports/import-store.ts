@@ -92,7 +92,7 @@ export async function countUnfinished(tx: Queryable, { userId }: Account): Promi
   return rows[0]!.count
 }
 
-/** Those of the imports that have not ended. */
+/** Which of these imports have not ended. */
 export async function unfinishedImports(control: Control, ids: readonly string[]): Promise<Set<string>> {
   const { rows } = await control.query<{ id: string }>(
     'select id from cartage.jobs where finished_at is null and id = any ($1::uuid[])',
@@ -200,7 +200,7 @@ async function writeClaimed(
   return rowCount === 1
 }
 
-/** Of a user's imports those whose result is beyond the room for all of them, which the newest have first. */
+/** The imports of a user whose results exceed the room for all results. The newest imports get the room first. */
 export async function resultsBeyond(control: Control, userId: number, room: KeptRoom): Promise<string[]> {
   const { rows } = await control.query<{ id: string }>(
     `select id from (

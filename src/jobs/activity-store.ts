@@ -126,7 +126,7 @@ export async function readJobStatements(
   return { statements: rows.map(({ total: _total, ...job }) => job), left: beyond(rows) }
 }
 
-/** Whose job runs or waits under this id; undefined if none does. */
+/** The user whose job runs or waits under this id; undefined if there is none. */
 export async function findActiveJob(
   control: Queryable,
   id: string,

@@ -63,7 +63,7 @@ export type Item = ItemDefinition &
     readonly failedReason?: string
     /** If PostgreSQL gave the reason. */
     readonly failedSqlstate?: string
-    /** Of PostgreSQL's command tag; absent if it has none, or if its answer was lost. */
+    /** The number in PostgreSQL's command tag; absent if the tag has none, or if the answer was lost. */
     readonly rows?: number
   }
 

@@ -4,7 +4,7 @@ import type { Session } from '../postgres/session.ts'
 import { type LayerSql, wholeWorld } from './layer-sql.ts'
 import { isMembers, type Members } from './members.ts'
 
-/** What a feature tells when it is clicked. */
+/** What a click on a feature shows. */
 export type Attributes = Readonly<{ id: string; columns: readonly string[] }>
 
 export function readAttributes(raw: unknown): Attributes | null {

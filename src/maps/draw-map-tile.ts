@@ -21,7 +21,7 @@ export type MapTile = Readonly<{
   place: TilePlace
   maxFeatures: number
   maxBytes: number
-  /** What is left of them. */
+  /** How many bytes are left. */
   leftBytes: number
   /** The versions that a look-up has just found, by the index of the layer. */
   known: Readonly<Record<number, string | null>>

@@ -29,7 +29,7 @@ export type MapLayer = Readonly<{
   index: number
   /** `mapnik`: a layer with tiles. The others are only listed. */
   type: string
-  /** Whose key reads it; null: that of the map. */
+  /** The template whose key reads the layer; null: the key of the map. */
   template: LayerTemplate | null
   attribution: string | undefined
   /** Null for a layer without tiles. */

@@ -82,7 +82,7 @@ export class Maps {
   readonly #known = new LRUCache<string, KnownMap>({ max: 1_000, maxSize: knownCharacters, ttl: knownMs })
   /** As last found, by role, map and layer. */
   readonly #versions = new LRUCache<string, string>({ max: 2_000 })
-  /** Of layers at a version, by role, map and layer. */
+  /** The plans of layers at a version, by role, map and layer. */
   readonly #plans = new LRUCache<string, Readonly<{ version: string; plan: LayerPlan }>>({
     max: 2_000,
     maxSize: knownCharacters,

@@ -25,7 +25,7 @@ import { SummarizedFormat } from './summarized-format.ts'
 export type SessionQuery = Readonly<{
   id: FrameId
   sql: string
-  /** As in `Query`. */
+  /** The values, as in `Query`. */
   params: readonly string[] | undefined
   format: Format
 }>

@@ -6,7 +6,7 @@ import { parseStatements, taggedNode } from './statements.ts'
 /** The format of the data of a COPY ... FROM STDIN, as far as it is needed to find records. */
 export type CopyDialect = Readonly<{
   format: CopyFormat
-  /** Of CSV. */
+  /** For CSV. */
   quote: string
   escape: string
   header: 'none' | 'ignored' | 'matched'

@@ -27,7 +27,7 @@ const known = new LRUCache<string, JobItemKind>({
   memoMethod: classify,
 })
 
-/** Of texts that are too long for the above. */
+/** The kinds of texts that are too long for the cache above. */
 const knownLong = new LRUCache<string, JobItemKind>({ max: 8 })
 
 /** A long text must have been learned. */

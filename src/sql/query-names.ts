@@ -9,7 +9,7 @@ export type QueryNames = Readonly<{
   optional: readonly string[]
   functions: readonly string[]
   operators: readonly string[]
-  /** Of rows: columns, or functions that are called like a column. */
+  /** Members of rows: columns, or functions that are called like a column. */
   members: readonly string[]
 }>
 

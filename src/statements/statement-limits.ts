@@ -24,7 +24,7 @@ export function queryLimits(config: Config): LimitsOf<Required<TimeLimits>> {
   })
 }
 
-/** Of our own queries on a tenant's catalogs. */
+/** The limits of the service's own queries on a tenant's catalogs. */
 export function catalogLimits(config: Config, { account }: Pick<Caller, 'account'>): TimeLimits {
   return { whole: timeOf(config, account.setLimits, 'query_timeout_ms') }
 }

@@ -146,7 +146,7 @@ export class StatementRun {
     return this.#options.keep !== undefined
   }
 
-  /** It runs in a transaction that cannot write, and stays open after it. */
+  /** The statement runs in a transaction that cannot write, and the transaction stays open after it. */
   get isReadOnly(): boolean {
     return this.#options.access === 'read'
   }

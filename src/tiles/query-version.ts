@@ -39,7 +39,7 @@ export function versionSql(names: QueryNames, known: string | null): string {
   return `select v.version, v.is_moved from cartodb._CDB_QueryVersion(${lists.join(', ')}, ${last}) as v`
 }
 
-/** Of several queries. */
+/** The version of several queries together. */
 export const versionOfAll = (versions: readonly QueryVersion[]) =>
   versions.length === 0 || versions.some(({ version }) => version === null)
     ? null

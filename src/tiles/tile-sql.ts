@@ -62,7 +62,7 @@ export function arePointsSql({ layer, ...content }: TileContent): string {
 from (select ${g} as g from ${layer.from} as t where ${isInTile({ layer, ...content }, 't')} limit 1000) as s`
 }
 
-/** Of shapes, the largest by their bounding boxes. Of points, one for each cell. Answers like `tileSql`. */
+/** Takes the shapes with the largest bounding boxes, or one point for each cell. Answers like `tileSql`. */
 export const truncatedTileSql = (content: TileContent, isPoints: boolean) =>
   aggregated(content, isPoints ? pointInEachCell(content) : largest(content), content.maxFeatures)
 

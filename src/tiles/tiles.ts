@@ -68,12 +68,12 @@ type Rest = Readonly<{ bytes: number; deadline: number }>
 
 type RunOptions = Readonly<{
   onBegin?: () => void
-  /** Of several runs together, as `performance.now()`. */
+  /** When several runs together must end, as `performance.now()`. */
   deadline?: number | undefined
   reader?: ReplicaReader | undefined
 }>
 
-/** What the client knows of the tile, and how it wants it. */
+/** What the client knows of the tile, and how it wants the answer. */
 export type TileClient = Readonly<{
   gone: AbortLike
   hasTag: (tag: string) => boolean

@@ -2,7 +2,7 @@ import type { DrainDocument } from '../../contract/documents.ts'
 import type { Drain, Left } from './drain-host.ts'
 import { moveDocument } from './move-document.ts'
 
-/** As the admin API and `--json` of the command line have it. */
+/** A drain as the admin API and `--json` of the command line show it. */
 export const drainDocument = ({
   host,
   moves,

@@ -1,7 +1,7 @@
 import type { MoveDocument } from '../../contract/documents.ts'
 import type { Move } from './move.ts'
 
-/** As the admin API and `--json` of the command line have it. */
+/** A move as the admin API and `--json` of the command line show it. */
 export function moveDocument(move: Move): MoveDocument {
   return {
     id: move.id,

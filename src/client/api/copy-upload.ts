@@ -70,7 +70,7 @@ export function loadQuery({ onError, maxBadRows, rejects, onConflict, key }: Loa
   }
 }
 
-/** As one text, to which the position in an error refers. On lines of their own, as the first may end with a comment. */
+/** Both statements as one text, to which the position in an error refers. On separate lines, because the first may end with a comment. */
 export const sqlOf = ({ copy, create }: CopySql) => (create === undefined ? copy : `${create}\n;\n${copy}`)
 
 /** Proxies before the service take some 8 KB. */

@@ -33,12 +33,12 @@ export type ImportOptions = Readonly<{
   collision_strategy?: CollisionStrategy
   /** If a row with the same `key` is there: `update` is `upsert`, `nothing` leaves it as it is. */
   on_conflict?: OnConflict
-  /** Of `upsert` and `on_conflict`: the columns that identify a row, separated by commas. */
+  /** For `upsert` and `on_conflict`: the columns that identify a row, separated by commas. */
   key?: string
-  /** Of `append` and `upsert`. */
+  /** For `append` and `upsert`. */
   add_columns?: boolean
   privacy?: ImportPrivacy
-  /** Of CSV. */
+  /** For CSV. */
   type_guessing?: boolean
   quoted_fields_guessing?: boolean
   /** The sheet of a workbook. */

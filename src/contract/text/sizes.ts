@@ -16,7 +16,7 @@ export function describeSize(bytes: number): string {
 /** The text of a quota, where 0 is no limit. Can be parsed again. */
 export const describeQuota = (bytes: number) => (bytes === 0 ? 'unlimited' : describeSize(bytes))
 
-/** Of how many keys a user may have: null is what is configured, 0 no limit. */
+/** Says how many keys a user may have: null is the configured limit, 0 is no limit. */
 export function describeKeyQuota(keys: number | null): string {
   if (keys === null) return 'as configured'
   return keys === 0 ? 'unlimited' : `at most ${keys}`

@@ -189,7 +189,7 @@ const endMark = Buffer.from('\n\\.\n')
 const LF = 10
 const BACKSLASH = 92
 const maxStatementBytes = 1024 * 1024
-/** Of semicolons with line ends in the names of one statement. */
+/** How many semicolons with line ends the names of one statement may have. */
 const maxTries = 100
 const maxLineBytes = 256 * 1024 * 1024
 /** Far more than a table or an import may have; refused later with a better text. */

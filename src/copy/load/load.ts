@@ -110,7 +110,7 @@ async function loadParts(
       merged.updated += updated
     },
   })
-  // It would miss the header.
+  // With HEADER MATCH the probe would miss the header.
   if (load.dialect.header !== 'matched') await loader.probe()
   const queue: PartQueue = new PartQueue(reader, () => pump.resume())
   const pump = new UploadPump(upload, maxBytes, {

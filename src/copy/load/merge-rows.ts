@@ -96,7 +96,7 @@ where indrelid operator(pg_catalog.=) pg_catalog.to_regclass($1) and indisunique
 const indexToCreate = (target: string, key: readonly string[]) =>
   `CREATE UNIQUE INDEX ON ${target} (${key.map(quoteIdentifier).join(', ')})`
 
-/** Of rows with the same key the last one counts, as if they had come one after the other. */
+/** If several rows have the same key, the last one counts, as if they had come one after the other. */
 function mergeStatement(
   target: string,
   columns: readonly Column[],

@@ -208,7 +208,7 @@ function exponentTypes(bytes: Uint8Array, start: number, end: number, at: number
   return types | (types << POINT)
 }
 
-/** Of `e-5`, from `at` on; undefined if that is not what is there, or too large to be meant. */
+/** The exponent of a text such as `e-5`, from `at` on; undefined if there is none, or it is too large. */
 function exponentOf(bytes: Uint8Array, at: number, end: number): number | undefined {
   if ((bytes[at]! | 32) !== 101) return undefined
   const text = asciiOf(bytes, at + 1, end)

@@ -65,7 +65,7 @@ export async function resealReplica(tx: ClientBase, id: number, sealedUrl: Buffe
   await tx.query('update cartage.replicas set sealed_url = $2 where id = $1', [id, sealedUrl])
 }
 
-/** Of this host, or of any. Returns the name of the host; undefined: there is no such replica. */
+/** Deletes a replica of this host, or of any host. Returns the name of the host; undefined: there is no such replica. */
 export async function deleteReplica(
   tx: ClientBase,
   name: string,

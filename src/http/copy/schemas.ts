@@ -4,7 +4,7 @@ import { maxFilenameLength } from '../middleware/parameters.ts'
 import { dataAgeHeader, readFromHeader } from '../middleware/read-from.ts'
 import { answered, apiKey, error, onceHeaders, repeated, text } from '../middleware/schemas.ts'
 
-/** Of SQL at the beginning of a body. The grammar takes 256 Ki characters of it, such as 1,600 columns with the longest names, thrice. */
+/** The size of SQL at the beginning of a body. The parser takes 256 Ki characters, enough for 1,600 columns with the longest names. */
 export const maxSqlBytes = 512 * 1024
 
 const copyToParameters = {

@@ -31,7 +31,7 @@ const formParams = (body: object) => {
   return typeof params === 'string' ? params : undefined
 }
 
-/** Of members with one name the last counts, as for the parser. */
+/** The members by name. If a name is repeated, the last member counts, as in JSON.parse. */
 function lastMembers(text: string): ReadonlyMap<string, string> {
   return new Map([...memberPlaces(text)].map(({ name, start, end }) => [name, text.slice(start, end)]))
 }

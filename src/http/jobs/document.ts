@@ -68,7 +68,7 @@ function progressDocument({ item, items, seen, etaMs }: JobProgress): JobProgres
   } as JobProgressDocument)
 }
 
-/** What a job is made of, before it is one. */
+/** The document of a job definition, before it becomes a job. */
 export function definitionDocument(definition: JobDefinition) {
   const { form, items, name, labels, retry, onsuccess, onerror } = definition
   const [first] = items

@@ -67,7 +67,7 @@ const status = { enum: jobStatuses } as const
 const stepStatus = { enum: stepStatuses } as const
 const time = { type: 'string', format: 'date-time' } as const
 
-/** Of bind parameters. */
+/** The values of bind parameters. */
 const values = {
   type: 'array',
   items: {},

@@ -52,7 +52,7 @@ function worldOf(data: string, theme: Theme): Drawn {
   }
 }
 
-/** As in the console. */
+/** The colours of the console. */
 const colours = {
   light: { water: '#e3ebf1', land: '#fbfaf7', border: '#c4ccd4' },
   dark: { water: '#10161d', land: '#1c222a', border: '#37414d' },

@@ -55,14 +55,14 @@ export const error = {
   },
 }
 
-/** Of an endpoint that calls `readIdempotencyKey`. */
+/** The headers of an endpoint that calls `readIdempotencyKey`. */
 export const idempotencyHeaders = (description: string) =>
   ({
     type: 'object',
     properties: { 'idempotency-key': { type: 'string', maxLength: maxIdempotencyKeyLength, description } },
   }) as const
 
-/** Of an endpoint whose answer may wait for the end of `what`. */
+/** The query of an endpoint whose answer may wait for the end of `what`. */
 export const waitQuery = (what: string) =>
   ({
     type: 'object',
@@ -76,7 +76,7 @@ export const waitQuery = (what: string) =>
     },
   }) as const
 
-/** Of an endpoint that calls `refuseRepeated`. */
+/** The headers of an endpoint that calls `refuseRepeated`. */
 export const onceHeaders = idempotencyHeaders(
   'A new value for each request. The request runs at most once, even if a browser or a proxy sends it again. Without an API key the header has no effect.',
 )

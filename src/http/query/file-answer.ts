@@ -22,7 +22,7 @@ import type { Query } from '../../query/query.ts'
 export type SpooledFile = Readonly<{
   bytes: number
   stream: () => NodeJS.ReadableStream
-  /** What the file does not hold as the query had it. */
+  /** What the file changes compared with the rows of the query. */
   warnings: readonly string[]
 }>
 

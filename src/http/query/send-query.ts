@@ -83,7 +83,7 @@ export async function sendQuery(
   return reply
 }
 
-/** Of the whole process: the routes are there under several prefixes. */
+/** The writers of the whole process, because the routes exist under several prefixes. */
 const writersOf = remembered(({ config }: Services) => ({
   files: new FileAnswers(config.importSandbox === 'none'),
   programs: new ProgramAnswers(),

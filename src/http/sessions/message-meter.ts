@@ -4,9 +4,9 @@ import { type BodyBudget, type BodyHolder, uncountedBytes } from '../middleware/
 export class MessageMeter {
   readonly #budget: BodyBudget
   #holder: BodyHolder | null = null
-  /** Of the message that is arriving. */
+  /** Bytes of the message that is arriving. */
   #arriving = 0
-  /** Of these, counted in the budget. */
+  /** How many of these bytes are counted in the budget. */
   #held = 0
 
   constructor(budget: BodyBudget) {

@@ -25,7 +25,7 @@ export async function sessionRoutes(app: FastifyInstance, services: Services): P
   }
 }
 
-/** Those that have not sent a token yet. */
+/** Closes the sockets that are left at the end: those that have not sent a token yet. */
 function closeAll(app: FastifyInstance): void {
   for (const client of app.websocketServer.clients) client.close(goingAway)
 }

@@ -20,7 +20,7 @@ export function listDocument(layers: readonly ListedLayer[], ownSchema: string, 
 export type TileJsonOptions = Readonly<{
   layers: readonly Layer[]
   bounds: Bounds | null
-  /** Of the tiles, without `/{z}/...`. */
+  /** The address of the tiles, without `/{z}/...`. */
   url: string
   /** Parameters of the tiles. */
   query: URLSearchParams

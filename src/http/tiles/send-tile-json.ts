@@ -60,7 +60,7 @@ function tileQuery(request: FastifyRequest): URLSearchParams {
 export const tilesUrl = ({ config }: Services, request: FastifyRequest, { account }: Principal) =>
   `${accountUrlOf(request, config, account)}/api/v1/tiles`
 
-/** Of the answers that the client has. */
+/** The ETags of the answers that the client has. */
 export const tagsOf = ({ headers }: FastifyRequest) =>
   (headers['if-none-match'] ?? '').split(',').map((tag) => tag.trim().replace(/^W\//, ''))
 

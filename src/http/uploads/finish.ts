@@ -173,7 +173,7 @@ class UploadLoad implements LoadRecord<Loaded> {
   }
 }
 
-/** It may have been stored. */
+/** After this error the rows may have been stored. */
 const isInDoubt = (error: unknown) =>
   !(error instanceof AppError) || error.kind === 'broken' || doubts.has(error.code)
 

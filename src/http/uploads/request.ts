@@ -13,7 +13,7 @@ export const uploadKinds = ['import', 'copyfrom'] as const
 export type UploadWish = Readonly<{
   kind: (typeof uploadKinds)[number]
   filename: string
-  /** Those of an import or a copyfrom, under their own names. */
+  /** The parameters of an import or a copyfrom, under their own names. */
   parameters: Parameters
 }>
 

@@ -201,7 +201,7 @@ async function settled(services: Services, found: UploadRecord): Promise<UploadR
   }
 }
 
-/** Of a load that lost its request, PostgreSQL knows what became of it. One that still runs is ended. */
+/** Asks PostgreSQL for the outcome of a load that lost its request. A load that still runs is ended. */
 async function settleHeld(services: Services, held: HeldUpload): Promise<UploadRecord> {
   const record = { ...held.record, isLocked: false }
   if (record.state !== 'loading') return record

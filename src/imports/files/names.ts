@@ -49,7 +49,7 @@ function plainName(text: string): string {
     .replace(/[^a-z0-9_]+/g, '_')
 }
 
-/** Of PostgreSQL, in bytes. */
+/** The limit of PostgreSQL, in bytes. */
 const longestName = 63
 
 const systemColumns = ['tableoid', 'xmin', 'cmin', 'xmax', 'cmax', 'ctid', 'oid']

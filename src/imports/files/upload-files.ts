@@ -17,7 +17,7 @@ export type InputFile = Readonly<{
   /** In `folder`. */
   file: string
   bytes: number
-  /** As the client called it; in an archive, as the archive does. */
+  /** The name that the client gave; in an archive, the name in the archive. */
   name: string
   isInArchive: boolean
   /** A shapefile says how its text is encoded. */

@@ -21,7 +21,7 @@ type Frame = {
   member: string
   type?: string | undefined
   found?: Found | undefined
-  /** Of an object of the file: counts if it turns out to be a feature. */
+  /** A fault of an object of the file: it counts if the object turns out to be a feature. */
   fault?: string | undefined
 }
 
@@ -47,12 +47,12 @@ export class GeojsonChecker implements JsonHandler {
   /** Coordinates that cannot be longitude and latitude. */
   isFar = false
   readonly #frames: Frame[] = []
-  /** Of the coordinates that are being read. */
+  /** The depth of the coordinates that are being read. */
   #depth = 0
   #numbers = 0
   #elements: number[] = []
   #crs = new ReferenceSystemReader()
-  /** Of the object of the file that is being read: in a sequence there are several. */
+  /** The reference system of the top object that is being read: a sequence has several objects. */
   #topCrs: ReferenceSystem | undefined
   #tops = 0
   readonly #columns = new Set<string>()

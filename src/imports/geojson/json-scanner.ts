@@ -28,12 +28,12 @@ type Expected = 'value' | 'value-or-end' | 'name' | 'name-or-end' | 'colon' | 'c
  */
 export class JsonScanner {
   readonly #handler: JsonHandler
-  /** Of each open bracket, whether it is an object. */
+  /** For each open bracket, whether it is an object. */
   readonly #open: boolean[] = []
   #expected: Expected = 'value'
   #line = 1
   #lineStart = 0
-  /** Of the chunk in the text. */
+  /** Where the chunk begins in the text. */
   #chunkStart = 0
   #scalar = ''
   #string: StringReader | undefined
@@ -273,10 +273,10 @@ class StringReader {
 const nul = 'a NUL character'
 const halfCharacter = 'half of a character (a lone surrogate)'
 
-/** Of names and of the texts that are asked for. */
+/** The length of names, and of the texts that the caller wants. */
 const maxTextBytes = 1_024
 const maxScalarLength = 4_096
-/** As many as GDAL reads. */
+/** The depth that GDAL reads. */
 const maxDepth = 1_000
 
 const scalarPattern = /^(?:-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null|NaN|nan|-?Infinity)$/

@@ -18,7 +18,7 @@ export class DatabaseFault extends Error {
     this.error = error
   }
 
-  /** Of a COPY: the line, and the column whose value PostgreSQL refuses. */
+  /** For a COPY: the line, and the column whose value PostgreSQL refuses. */
   get line(): number | undefined {
     const found = /, line (\d+)/.exec(this.context)?.[1]
     return found === undefined ? undefined : Number(found)

@@ -47,7 +47,7 @@ export class DigitWatch {
   }
 }
 
-/** Of GDAL. */
+/** How many digits GDAL writes. */
 const writtenDigits = 15
 
 const [tab, lineEnd, backslash, zero, nine] = [9, 10, 92, 48, 57] as const

@@ -110,7 +110,7 @@ async function settleFoundGeometry(loading: Loading, stage: Stage): Promise<void
   await straighten(loading, stage)
 }
 
-/** That of the value, or the one that its layer has. */
+/** The SRID of the value, or that of its layer. */
 const sridOf = (srid: number) =>
   `(case when postgis.ST_SRID(the_geom) > 0 then postgis.ST_SRID(the_geom) else ${Math.max(0, srid)} end)`
 
@@ -166,7 +166,7 @@ async function checkKey(loading: Loading, stage: Stage): Promise<void> {
   )
 }
 
-/** Of the numbers of a type, all but a million. */
+/** The highest key that leaves room for more, by type. */
 const highestKeys: Readonly<Record<string, string>> = {
   smallint: '32767',
   integer: '2146483647',

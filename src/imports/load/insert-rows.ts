@@ -16,7 +16,7 @@ import { nothingLeft, type Rejects, refusal } from './rejects.ts'
 import { inCallersPath, inSavepoint, queryInCatalog } from './run-statement.ts'
 import { stageName } from './stage-table.ts'
 
-/** Of rows of the file with one key the last one counts. `isNew`: whether the row `target` was inserted, as SQL. */
+/** If rows of the file have the same key, the last one counts. `isNew`: whether the row `target` was inserted, as SQL. */
 type Upsert = Readonly<{ key: readonly string[]; conflict: string; isNew: string }>
 
 /** Brings the loaded rows into their table, without those that it refuses if bad rows are left out. */
@@ -121,7 +121,7 @@ const tooManyBadRows = ({ line, fault }: BadRow) =>
     cause: fault,
   })
 
-/** Of the bad rows the first `mostKept`, and their number. */
+/** The first `mostKept` bad rows, and the number of all. */
 type AroundBad = Readonly<{ bad: readonly BadRow[]; count: number; beyond?: BadRow }>
 
 /** In the order of the file, up to the first bad row beyond `mostBad`. Fewer rows at once after a fault, as bad rows often stand together, and then more again. */
@@ -223,7 +223,7 @@ const storedText = (name: string, isWhole: boolean) => {
   return isWhole ? value : `pg_catalog.left(${value}, ${shortTextBytes})`
 }
 
-/** Of the values that `storedValues` would return, by line. */
+/** The size of the values that `storedValues` would return, by line. */
 async function storedBytes(
   loading: Loading,
   stage: Stage,
@@ -242,7 +242,7 @@ async function storedBytes(
   return new Map(rows.map(({ line, bytes }) => [Number(line), Number(bytes)]))
 }
 
-/** Of the columns of the stage, by line. Each is cut to what is listed of a row, unless `areWhole`. */
+/** The values of the columns of the stage, by line. Each is cut to what is listed of a row, unless `areWhole`. */
 async function storedValues(
   loading: Loading,
   stage: Stage,
@@ -290,7 +290,7 @@ async function placeIn(
   return { column, value: at < 0 ? told.value : (cutValue(values[at]) ?? null) }
 }
 
-/** Of a constraint on one column. */
+/** The column of a constraint on one column. */
 async function checkedColumn(
   loading: Loading,
   stage: Stage,

@@ -122,7 +122,7 @@ async function layerSrids(
   return srids
 }
 
-/** Of the text in the file. MapInfo files name one that only GDAL reads. */
+/** The encoding of the text in the file. MapInfo files name one that only GDAL reads. */
 async function encodingOf(
   { kind, folder, tellsEncoding }: InputFile,
   { encoding }: ConversionWishes,
@@ -245,7 +245,7 @@ async function takeLayers(loading: Loading, input: InputFile, reading: Reading):
 const isWorkbookKind = ({ kind }: Pick<InputFile, 'kind'>) => kind === 'xlsx' || kind === 'ods'
 const hasLayers = (kind: InputFile['kind']) => isWorkbookKind({ kind }) || fileKinds[kind].named !== 'file'
 
-/** Of a workbook one sheet; of other files with layers those that were asked for. */
+/** One sheet of a workbook; of other files the layers that the caller asked for. */
 function isWanted(
   input: InputFile,
   { sheet, layers, isPreview = false }: ImportOptions,

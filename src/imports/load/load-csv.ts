@@ -53,7 +53,7 @@ function checkWidth({ rows }: ImportFile, input: InputFile): void {
   checkColumnCount(columns)
 }
 
-/** It begins as UTF-8 and is none further down. */
+/** For a file that begins as UTF-8 and has other bytes further down. */
 async function readInOtherEncoding(file: ImportFile, signal: AbortSignal): Promise<ReadCsv> {
   const other = { ...file, dialect: { ...file.dialect, encoding: 'WIN1252' as const } }
   return { file: other, reading: await readTypes(other, () => signal.throwIfAborted()) }

@@ -38,7 +38,7 @@ export type Stage = {
   /** By which its rows can be chosen from the file. */
   readonly layer?: string | undefined
   readonly columns: readonly StageColumn[]
-  /** Of the_geom. `raw`: to be read in `srid`, or in the one of each value. `points`: the columns that it is made of. */
+  /** The source of the_geom. `raw`: read in `srid`, or in the SRID of each value. `points`: the columns that it is made from. */
   geometry:
     | Readonly<{ isRaw: false; points?: Points | undefined }>
     | Readonly<{ isRaw: true; srid: number }>
@@ -55,7 +55,7 @@ export type Stage = {
   section?: Readonly<{ place: string; encoding: string | undefined }> &
     Pick<RejectedSection, 'header' | 'columns'>
   rows: number
-  /** Of `upsert`. */
+  /** For `upsert`. */
   merged?: MergedRows
 }
 

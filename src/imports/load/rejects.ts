@@ -32,7 +32,7 @@ export class Rejects {
     return new RejectedRows({ maxBadRows: this.maxBadRows - this.count, keepsAll: this.keepsAll }, encoding)
   }
 
-  /** Of each table in the order of its file. */
+  /** The rows of each table, in the order of its file. */
   get rows(): readonly RejectedRow[] {
     return [...this.#groups.values()].flatMap(({ rows }) => rows)
   }
@@ -108,7 +108,7 @@ export async function copyWithoutBad(
   return rows
 }
 
-/** As in a copyfrom. */
+/** The same size as in a copyfrom. */
 const partBytes = 1024 * 1024
 
 /** How the loader of copyfrom sends its statements: here in the transaction of the import. */

@@ -54,7 +54,7 @@ function lineColumn({ rejects, options }: Loading, columns: readonly StageColumn
   return freeName('cartage_line', (candidate) => columns.some(({ name }) => name === candidate))
 }
 
-/** Of PostgreSQL, less those that are added. */
+/** The limit of PostgreSQL, less the columns that are added. */
 const maxColumns = 1_597
 
 const generated = (name: string, srid: number, expression: string) =>

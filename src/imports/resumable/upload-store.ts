@@ -74,7 +74,7 @@ async function unfinishedUploads(
   return { count: rows[0]!.count, bytes: Number(rows[0]!.bytes) }
 }
 
-/** Of this key only. */
+/** Finds only uploads of this key. */
 export async function findUpload(
   control: Control,
   { account, key }: Holder,

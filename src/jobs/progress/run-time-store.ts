@@ -9,7 +9,7 @@ export type RunTime = Readonly<{ userId: number; fingerprint: string; durationMs
 export async function addRunTimes(control: Control, runs: readonly RunTime[]): Promise<void> {
   await control.query({
     name: 'add-run-times',
-    // Of no use after a crash, so this does not wait for the disk.
+    // Not needed after a crash, so this does not wait for the disk.
     text: `with off as materialized (select set_config('synchronous_commit', 'off', true)),
       added as (
         select r.user_id, r.fingerprint, array_agg(r.ms order by r.place desc) as durations

@@ -102,7 +102,7 @@ function ownId({ id }: Members, index: number): string {
   throw errors.mapInvalid(`The id of layer ${index} must be text without a comma`)
 }
 
-/** As in its own map: with the SQL of its analyses, and only at its zooms. */
+/** The options as in its own map: with the SQL of its analyses, and only at its zooms. */
 function ownOptions(
   { type, options }: Members,
   index: number,

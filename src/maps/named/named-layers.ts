@@ -36,7 +36,7 @@ export type FoundTemplates<T extends TemplateHead = TemplateHead> = Readonly<{
 /** A config with the layers of its templates. `characters`: of all of it as JSON. */
 export type ReadConfig = Readonly<{ config: MapConfig; characters: number }>
 
-/** Whose key reads a layer. */
+/** The principal whose key reads a layer. */
 export type ReaderOf = (layer: MapLayer) => Principal
 
 /** Layers of type `named`: those of a named map inside of another map. They are read as the key that made the named map. */

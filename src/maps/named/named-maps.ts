@@ -47,7 +47,7 @@ type TemplateText = Readonly<{
   document: Members
   /** The config that the defaults of its placeholders make. */
   defaults: unknown
-  /** Of both. */
+  /** Characters of both. */
   characters: number
 }>
 

@@ -21,7 +21,7 @@ export type Chosen = Readonly<{
 export type Owners = Readonly<{
   /** The master role of each role whose objects are chosen. */
   masterOf: ReadonlyMap<string, string>
-  /** Of extensions and casts, which have no owner in the list: by the oids of their catalog and their own. */
+  /** The owners of extensions and casts, which have none in the list: by the oids of their catalog and their own. */
   roleOfUnnamed: ReadonlyMap<string, string>
   /** For the rest without an owner. */
   first: string

@@ -27,7 +27,7 @@ const pinned = {
   idle_session_timeout: 0,
   // Lets the backend of a lost client notice and end within a second.
   client_connection_check_interval: 1000,
-  // Of extensions. Until the library is loaded, a role's own value is not visible, so they are set at the start.
+  // Settings of extensions: until the library is loaded, a role's own value is not visible, so they are set at the start.
   'plpgsql.check_asserts': 'on',
   'plpgsql.print_strict_params': 'off',
   'plpgsql.extra_warnings': 'none',

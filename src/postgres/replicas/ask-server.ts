@@ -3,7 +3,7 @@ import type { Hosts } from '../hosts.ts'
 import type { RolePools } from '../pools/role-pools.ts'
 import { adminTarget } from '../session-target.ts'
 
-/** What a server says of itself. Two that follow one another have the same `identifier` and `timeline`. */
+/** What a server says of itself. A primary and its standby have the same `identifier` and `timeline`. */
 export type ServerPlace = Readonly<{
   identifier: string
   /** Null if it does not stream from a server and is not a primary. */

@@ -19,7 +19,7 @@ export class ArrowFormat implements RowFormat {
   /** For each column of the result, its place in `#columns`, or -1. */
   #places: readonly number[] = []
   #described: readonly Column[] | undefined
-  /** Of each geometry column: as declared, or that of its first value; undefined until it has come. */
+  /** The SRID of each geometry column: as declared, or that of its first value; undefined before the first value. */
   #srids: (number | undefined)[] = []
   #writer: BatchWriter | undefined
   readonly #waiting = new WaitingRows()
@@ -162,7 +162,7 @@ class BatchWriter extends RecordBatchStreamWriter {
   }
 }
 
-/** Of `geometry(Point,4326)`. */
+/** The SRID in a type such as `geometry(Point,4326)`. */
 const sridOfModifier = (modifier: number) =>
   modifier < 0 ? 0 : ((modifier & 0x0fffff00) - (modifier & 0x10000000)) >> 8
 

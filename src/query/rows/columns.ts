@@ -43,7 +43,7 @@ function readColumns(buffer: Buffer, start: number): Column[] {
   return columns
 }
 
-/** Of columns with the same name only the last is shown, as in an object; skipped ones are not shown. */
+/** If columns have the same name, only the last is shown, as in an object; skipped columns are not shown. */
 export function shownColumns(columns: readonly Column[], skipped: ReadonlySet<string>): readonly Column[] {
   return skipped.size === 0 ? allShown(columns) : onlyShown(columns, skipped)
 }

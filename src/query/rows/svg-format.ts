@@ -54,7 +54,7 @@ function valuesOf(row: Buffer, start: number): readonly Value[] {
   })
 }
 
-/** Of `BOX(x y,X Y)`, with room for the dots and lines at its edges. */
+/** The view box of `BOX(x y,X Y)`, with room for the dots and lines at its edges. */
 function viewBox(box: string): string {
   const numbers = /^BOX\((\S+) (\S+),(\S+) (\S+)\)$/.exec(box)?.slice(1).map(Number)
   if (!numbers?.every(Number.isFinite)) return ''

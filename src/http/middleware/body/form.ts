@@ -76,5 +76,5 @@ function textOf(bytes: Buffer, isStrict: boolean): string {
 
 const strictUtf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 const [space, percent, ampersand, plus, equals] = [32, 37, 38, 43, 61] as const
-/** As in node:querystring. */
+/** The limit of node:querystring. */
 const maxFields = 1_000
