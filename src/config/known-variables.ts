@@ -146,7 +146,7 @@ export const variables = {
   anonymousConnections: count(
     'CARTAGE_ANONYMOUS_CONNECTIONS',
     4,
-    'how many of these callers without a key may take',
+    'how many of these connections callers without a key may take',
     1,
   ),
   connectionIdleMs: milliseconds(
@@ -173,7 +173,7 @@ export const variables = {
   autovacuumTableMs: milliseconds(
     'CARTAGE_AUTOVACUUM_TABLE_MS',
     30_000,
-    'how long autovacuum may stay at a table of a tenant, plus a second for each 4 MB of it',
+    'how long autovacuum may work on a table of a tenant, plus a second for each 4 MB of it',
     1_000,
   ),
 
@@ -189,7 +189,7 @@ export const variables = {
   queryTimeoutMs: milliseconds(
     'CARTAGE_QUERY_TIMEOUT_MS',
     25_000,
-    'longest time until the first row on the SQL endpoint, and in which PostgreSQL works without sending one',
+    'longest time until the first row on the SQL endpoint, and longest time without a row while PostgreSQL works',
     1,
   ),
   queryMaxBodyBytes: whole(
@@ -229,14 +229,14 @@ export const variables = {
   sessionTransactionIdleMs: milliseconds(
     'CARTAGE_SESSION_TRANSACTION_IDLE_MS',
     15_000,
-    'the same inside a transaction',
+    'a session inside a transaction ends after this time without a statement',
     100,
   ),
   sessionMaxMs: milliseconds('CARTAGE_SESSION_MAX_MS', 3_600_000, 'longest session', 100),
   sessionPingMs: milliseconds(
     'CARTAGE_SESSION_PING_MS',
     15_000,
-    'how often the client of a session is pinged; one that does not answer until the next ping is gone',
+    'how often the client of a session is pinged; a client that does not answer before the next ping is disconnected',
     100,
   ),
 
@@ -270,7 +270,7 @@ export const variables = {
   rateLimitDataview: rate('CARTAGE_RATE_LIMIT_DATAVIEW', 'requests of one user for dataviews and attributes'),
   rateLimitWrongTokens: rate(
     'CARTAGE_RATE_LIMIT_WRONG_TOKENS',
-    'wrong tokens of one address (IPv6: of its /64), per process',
+    'wrong tokens from one address (IPv6: from its /64), per process',
     '100/60',
   ),
 
@@ -322,7 +322,7 @@ export const variables = {
   tileMaxFeatures: count(
     'CARTAGE_TILE_MAX_FEATURES',
     50_000,
-    'features of one table in a vector tile; of more, the largest are shown, and of points one for each cell',
+    'features of one table in a vector tile; beyond it the tile has the largest shapes, and one point for each cell',
     1,
   ),
   tileMaxBytes: whole(
@@ -347,7 +347,7 @@ export const variables = {
   tileWaitMs: milliseconds(
     'CARTAGE_TILE_WAIT_MS',
     5_000,
-    'longest wait of a tile for its turn, then 429; 200 may wait',
+    'longest wait of a tile for its turn, then 429; at most 200 tiles wait',
     0,
   ),
   tileCacheBytes: whole(
@@ -360,7 +360,7 @@ export const variables = {
   importDir: text(
     'CARTAGE_IMPORT_DIR',
     '',
-    'files of imports, until they end; the same for all processes, or each imports what it got; empty: `imports` in the data directory',
+    'folder for the files of running imports; share it between machines, or each machine imports the files that it received; empty: `imports` in the data directory',
   ),
   importSandbox: oneOf(
     'CARTAGE_IMPORT_SANDBOX',
@@ -376,7 +376,7 @@ export const variables = {
   webhooks: targets(
     'CARTAGE_WEBHOOKS',
     'off',
-    'which addresses webhooks may reach: `public` for public addresses on ports 80 and 443, hosts with a port where it is another, which may be private, or both in a comma list; off: none',
+    'which addresses webhooks may reach: `public` for public addresses on ports 80 and 443, names of hosts, which may be private, with the port if it is another; or both in a comma list; off: none',
   ),
   importMaxBytes: whole(
     'CARTAGE_IMPORT_MAX_BYTES',
