@@ -29,7 +29,7 @@ const statement = {
 export const ownActivitySchema = {
   tags: ['accounts'],
   summary: 'What runs for the account now',
-  description: 'In all processes, the longest running first, each with its key. For the master key.',
+  description: 'In all processes, the longest running first, each with its key. Needs the master key.',
   params: {
     type: 'object',
     properties: { name: { type: 'string', description: 'User, or organization' } },

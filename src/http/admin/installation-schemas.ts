@@ -123,7 +123,7 @@ export const activitySchema = {
   tags: ['admin'],
   summary: 'What runs now, and who waits',
   description:
-    'Of all processes: `statements` has everything that runs for callers, longest first, `running` the running jobs, and `waiting` the users with waiting jobs, in the order of their turns. A process answers in milliseconds; the wait for one that does not ends after 2 s.',
+    'In all processes: `statements` has everything that runs for callers, longest first, `running` has the running jobs, and `waiting` the users with waiting jobs, in the order of their turns. A process that does not answer within 2 s is left out.',
   querystring: {
     type: 'object',
     properties: {
@@ -209,7 +209,7 @@ export const stopActivitySchema = {
   tags: ['admin'],
   summary: 'Stop a statement, or cancel a job',
   description:
-    'Its caller gets 409 `statement-cancelled`, unless it was done before. A session between two statements ends. An id is used once: a late stop stops nothing else. Recorded in the audit record.',
+    'The caller of the statement gets 409 `statement-cancelled`, unless the statement was done before. A session between two statements ends. Ids are not used again, so a late stop stops nothing else. The audit record has the stop.',
   response: stopped,
 } as const
 

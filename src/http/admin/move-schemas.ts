@@ -46,7 +46,7 @@ export const newMoveSchema = {
   tags: ['admin'],
   summary: 'Move a user to another host',
   description:
-    'Answers 202 at once; read the move to see how far it is. While it lasts, requests of the user are 503 `account-moving` with `Retry-After`, and its jobs wait. A move that fails leaves the user where it was.',
+    'Answers 202 at once; read the move to see its phase. During the move, requests of the user are 503 `account-moving` with `Retry-After`, and its jobs wait. A move that fails leaves the user where it was.',
   params: { type: 'object', properties: { username: text } },
   body: newMove,
   response: { 202: move },
@@ -56,7 +56,7 @@ export const newOrganizationMoveSchema = {
   tags: ['admin'],
   summary: 'Move an organization to another host',
   description:
-    'With all its members, as they share one database. Otherwise as the move of a user. Meanwhile it has no new members, and none is deleted.',
+    'Moves all members, because they share one database. Otherwise like the move of a user. During the move members cannot be added or deleted.',
   params: { type: 'object', properties: { organization: text } },
   body: newMove,
   response: { 202: move },
@@ -85,7 +85,7 @@ export const moveCancelSchema = {
   tags: ['admin'],
   summary: 'Cancel a move',
   description:
-    'Answers 202 at once: a move that has begun is undone, then its phase is `failed`. From its switch on, when the account is on the new host, it is 409 `move-decided`.',
+    'Answers 202 at once: the move is undone, and then its phase is `failed`. After the switch to the new host the answer is 409 `move-decided`.',
   params: moveSchema.params,
   response: { 202: move },
 } as const
@@ -94,7 +94,7 @@ export const drainSchema = {
   tags: ['admin'],
   summary: 'Drain a host',
   description:
-    'From now on no user is made there, and none moves there. Every user and organization on it is moved to the host whose databases take the fewest bytes, or to the one that `to` names: the largest first, one at a time by each process of the service. Can be repeated: that tries again what has failed.',
+    'The host takes no new users and no moves. Every user and organization on it moves to the host whose databases take the fewest bytes, or to the host in `to`: the largest first, one at a time in each process of the service. Can be repeated, which tries failed moves again.',
   params: { type: 'object', properties: { host: text } },
   body: {
     type: 'object',

@@ -33,7 +33,7 @@ export const effectiveLimits = {
 /** What a limit may be is checked by hand, in the words of the API. */
 export const limitChanges = {
   type: 'object',
-  description: `What is left out stays; null removes a limit. Known: ${accountLimitNames.join(', ')}, and rates of ${endpointGroups.join(', ')}`,
+  description: `Members that are left out stay; null removes a limit. Known: ${accountLimitNames.join(', ')}, and rates of ${endpointGroups.join(', ')}`,
   examples,
 } as const
 
@@ -65,7 +65,8 @@ export const planListSchema = {
 export const newPlanSchema = {
   tags,
   summary: 'Create a plan: a named set of limits',
-  description: 'A limit of a user itself beats that of its plan, which beats the configured one.',
+  description:
+    'The limit of a user goes before the limit of its plan, and both go before the configured limit.',
   body: {
     type: 'object',
     required: ['name'],

@@ -31,7 +31,7 @@ export const newReplicaSchema = {
   tags,
   summary: 'Let a standby of a host answer reads',
   description:
-    'Requests with `X-Read-From: replica`, and keys with `read_from` `replica`, are answered there. Refused unless the server is a standby of this host.',
+    'Requests with `X-Read-From: replica`, and keys with `read_from` `replica`, are answered by this server. It must be a standby of the host.',
   params,
   body: {
     type: 'object',

@@ -83,7 +83,8 @@ const deleted = (name: string) => ({
 export const newUserSchema = {
   tags: ['admin'],
   summary: 'Create a user',
-  description: 'Creates database or schema, roles and the two first keys; answers 201 with the master token.',
+  description:
+    'Creates the database or schema, the roles and the first two keys; answers 201 with the master token.',
   body: {
     ...owner,
     properties: {
@@ -146,7 +147,7 @@ export const suspensionSchema = {
   tags: ['admin'],
   summary: 'Suspend a user',
   description:
-    'Every request of the user is answered 403 `account-suspended` from now on, running ones and sessions end, jobs wait, schedules make none. The data stays. A second time changes the reason.',
+    'Every request of the user is answered 403 `account-suspended`, running requests and sessions end, jobs wait, and schedules make no jobs. The data stays. A second suspension changes the reason.',
   params: params('username'),
   body: {
     type: 'object',
@@ -207,7 +208,7 @@ export const newMasterKeySchema = {
   tags: ['admin'],
   summary: 'Give a user a new master token',
   description:
-    'The old one fails on the next request, and requests that run with it are ended. With `all_keys` the same for every other key: the master key reads their new tokens.',
+    'The old token fails on the next request, and its running requests are ended. With `all_keys` every other key gets a new token too, which the master key can read.',
   params: params('username'),
   body: {
     type: 'object',
@@ -265,7 +266,7 @@ export const organizationSchema = {
 
 export const organizationRemovalSchema = {
   tags: ['admin'],
-  summary: 'Delete an organization that has no members besides its owner',
+  summary: 'Delete an organization that has only its owner as a member',
   params: params('organization'),
   response: { 200: deleted('name') },
 } as const

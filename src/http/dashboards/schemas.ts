@@ -70,7 +70,7 @@ const chart = {
     aggregate: { type: 'string', enum: chartAggregates },
     order: { type: 'string', enum: chartOrders },
   },
-  description: 'Of a chart: how it is drawn. Without it as the first columns suggest',
+  description: 'For a chart: how it is drawn. By default as the first columns suggest',
 } as const
 
 const partMembers = {
@@ -93,7 +93,7 @@ const refresh = {
   type: ['integer', 'null'],
   minimum: leastRefreshSeconds,
   maximum: mostRefreshSeconds,
-  description: 'Seconds between two refreshes of a page that shows it. Null: only by hand',
+  description: 'Seconds between two refreshes of the page of a dashboard. Null: only by hand',
 } as const
 
 const head = {
@@ -134,7 +134,7 @@ const document = {
         params: { type: 'object', additionalProperties: queryParam },
       }),
       description:
-        'The saved queries of the parts, by name. One that is missing does not exist, or the caller may not run it',
+        'The saved queries of the parts, by name. A query is missing if it does not exist, or the caller may not run it',
     },
     ...times,
   }),
@@ -147,13 +147,13 @@ export const saveDashboardSchema = {
   security,
   summary: 'Save a dashboard',
   description:
-    'Makes it, or replaces the one of this name. Parts name saved queries and do not overlap. Needs the master key.',
+    'Creates the dashboard, or replaces the dashboard of this name. Parts name saved queries and do not overlap. Needs the master key.',
   params: dashboardParams,
   headers: {
     type: 'object',
     properties: {
       'if-match': text(
-        'The ETag with which the dashboard was read: if somebody has saved another since, it is 412 and nothing is saved',
+        'The ETag with which the dashboard was read: if it has changed since, the answer is 412 and nothing is saved',
       ),
       'if-none-match': text('`*`: saved only if there is no dashboard of this name'),
     },
@@ -207,7 +207,7 @@ export const readDashboardSchema = {
   tags,
   summary: 'Read a dashboard',
   description:
-    'Every dashboard with the master key; a public one with any key that has the SQL API, and without a key. The rows of its parts come from the saved queries.',
+    'The master key reads every dashboard. Other keys with the SQL API, and callers without a key, read public dashboards. The rows of its parts come from the saved queries.',
   params: dashboardParams,
   response: { 200: { description: 'The dashboard', headers: tagged, ...document } },
 } as const
@@ -225,7 +225,8 @@ export const dashboardPageSchema = {
   tags,
   security: [],
   summary: 'Open the page of a dashboard',
-  description: 'For browsers, also in a frame of another site. Only of a public one. Errors are pages, too.',
+  description:
+    'For browsers, also in a frame of another site. Only for public dashboards. Errors are pages, too.',
   params: dashboardParams,
   response: {
     200: { description: 'The page', content: { 'text/html': { schema: { type: 'string' } } } },

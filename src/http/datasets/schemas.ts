@@ -90,7 +90,7 @@ export const changeTableSchema = {
   tags: ['tables'],
   summary: 'Rename a table, make it public or private',
   description:
-    'Needs a key that owns the table, or the master key. Other members of the body are ignored. All is done, or nothing.',
+    'Needs a key that owns the table, or the master key. Other members of the body are ignored. Both changes are made, or none.',
   params: tableParams,
   body: {
     type: 'object',

@@ -21,7 +21,7 @@ export const createExportSchema = {
   tags,
   summary: 'Make a link to the rows of a query',
   description:
-    'The link works without a key until it expires. The query runs when the link is opened, as the key that made it and in a transaction that only reads, and ends with that key or its token.',
+    'The link works without a key until it expires. The query runs when the link is opened, as the key that made it, in a read-only transaction. The link ends when its key is deleted or gets a new token.',
   params,
   body: {
     type: 'object',

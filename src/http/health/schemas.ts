@@ -51,10 +51,14 @@ const readiness = {
 export const readySchema = {
   tags: ['operations'],
   summary: 'Can it serve: control database and tenant hosts',
-  description: 'A tenant host that is down makes the process no less ready for the tenants of the others.',
+  description:
+    'A tenant host that is down does not make the process unready, because it serves the tenants of other hosts.',
   response: {
     200: { ...readiness, description: 'Send requests' },
-    503: { ...readiness, description: 'Starting, stopping, or without its control database: send none' },
+    503: {
+      ...readiness,
+      description: 'Starting, stopping, or without its control database: send no requests',
+    },
   },
 } as const
 

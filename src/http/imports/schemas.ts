@@ -84,7 +84,7 @@ const document = {
         type: 'array',
         items: answered({ table: text, rows: whole, header: text, columns: texts }, ['header', 'columns']),
         description:
-          'With rejects=all: which table they are of, and the header of their CSV, or the columns of their COPY text',
+          'With rejects=all: the table of the rows, and the header of their CSV, or the columns of their COPY text',
       },
       preview: {
         type: 'array',
@@ -156,7 +156,7 @@ const parameters = {
     type: 'boolean',
     default: false,
     description:
-      'Of a file: it is read and checked as for an import, and nothing is stored. The document has its layers, columns, types, first rows, encoding and reference system in `preview`',
+      'For a file: it is read and checked, and nothing is stored. The document has its layers, columns, types, first rows, encoding and reference system in `preview`',
   },
   sql: { type: 'string', description: 'One SELECT whose rows become the table table_name' },
   table_copy: { type: 'string', description: 'A table to copy to table_name' },
@@ -193,7 +193,7 @@ export const listImportsSchema = {
   tags,
   summary: 'List imports',
   description:
-    'Unfinished ones of the last 24 hours, the newest first. Keys see their own, the master key all.',
+    'Unfinished imports of the last 24 hours, the newest first. Keys see their own, the master key all.',
   params,
   querystring: {
     type: 'object',
@@ -213,7 +213,7 @@ export const readImportSchema = {
 export const cancelImportSchema = {
   tags,
   summary: 'Cancel an import',
-  description: 'Answers when its work has stopped. No table and no file of it stays.',
+  description: 'Answers when the work of the import has stopped. No table and no file stays.',
   params: importParams,
   response: { 200: { ...document, description: 'The import, failed with code 6672' } },
 }

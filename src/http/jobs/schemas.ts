@@ -154,7 +154,7 @@ const tagsOfJob = {
         minimum: 0,
         maximum: maxBackoffSeconds,
         default: defaultBackoffSeconds,
-        description: 'Seconds before the second attempt; doubled before each further one',
+        description: 'Seconds before the second attempt; doubled for each further attempt',
       },
     },
   },
@@ -190,7 +190,7 @@ const progress = {
         lock: { type: 'string', description: 'Its kind, such as relation' },
         sessions: {
           type: 'array',
-          description: 'Sessions of the account itself that hold it up; empty if others do',
+          description: 'Sessions of the account that block it; empty if sessions of others do',
           items: {
             type: 'object',
             required: ['pid', 'state', 'query', 'since'],
@@ -292,7 +292,7 @@ export const createJobSchema = {
 export const createLongJobSchema = {
   ...createJobSchema,
   summary: 'Queue a job, also a long one',
-  description: `The same as at the classic address, up to ${maxLongJobCharacters} characters as JSON, with what people know it by, parameters and times beside the query. A job can be read, changed and cancelled at either address.`,
+  description: `The same as at the classic address, up to ${maxLongJobCharacters} characters as JSON, with a name, labels, parameters, times and retries. A job can be read, changed and cancelled at either address.`,
   body: {
     ...body,
     properties: { ...body.properties, query: longQuery, ...tagsOfJob, notify: notifySchema },

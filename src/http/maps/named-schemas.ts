@@ -51,7 +51,8 @@ export const listNamedMapsSchema = {
 export const createNamedMapSchema = {
   tags,
   summary: 'Make a named map',
-  description: 'It runs as the key that made it, for everyone who may open it, and ends with that key.',
+  description:
+    'A named map runs as the key that made it, for everybody who may open it, and is deleted with this key.',
   params,
   body,
   response: written,
@@ -75,7 +76,7 @@ export const readNamedMapSchema = {
 export const replaceNamedMapSchema = {
   tags,
   summary: 'Replace a named map',
-  description: 'Ends the maps that were made of it. It still runs as the key that made it.',
+  description: 'Ends the maps that were opened before. The named map still runs as the key that made it.',
   params: templateParams,
   body,
   response: written,
@@ -93,7 +94,7 @@ export const openNamedMapSchema = {
   tags,
   summary: 'Open a named map',
   description:
-    'Needs no key. Values of placeholders are the members of the body; missing ones are the defaults.',
+    'Needs no key. The members of the body are the values of placeholders; missing values are the defaults.',
   security: [],
   params: templateParams,
   querystring: { type: 'object', properties: tokens },

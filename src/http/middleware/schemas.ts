@@ -85,6 +85,6 @@ export const repeated = 'A request with this Idempotency-Key has arrived before.
 
 /** Old clients put both into every body: used or ignored, never stored, never shown again. */
 export const knownExtras = {
-  api_key: { description: 'A credential, where there is neither a Basic header nor a query parameter' },
+  api_key: { description: 'A credential, if there is no Basic header and no query parameter' },
   client: { description: 'What the client calls itself. Ignored.' },
 } as const

@@ -81,13 +81,14 @@ const features = {
 
 export const responses = {
   200: {
-    description: 'The rows, in the format asked for. Compressed by Accept-Encoding, unless they are few.',
+    description:
+      'The rows, in the format asked for. Compressed by Accept-Encoding, unless the answer is small.',
     headers: {
       ...dataAgeHeader,
       'X-Total-Rows': { type: 'integer', description: 'Rows on all pages, if the request has total' },
       Warnings: {
         type: 'string',
-        description: 'What the answer does not hold as the query had it: a JSON array of sentences',
+        description: 'What the format changed compared with the query: a JSON array of sentences',
       },
     },
     content: {
@@ -115,7 +116,7 @@ const described = {
   tags: ['sql'],
   summary: 'Run SQL and read its rows',
   description:
-    'Runs as the role of the key; without a key, as the public role of the account. Answers are streamed: an error after the first byte breaks the stream. The time limit is that until the first row, and that in which PostgreSQL works without sending one; a client may read as long as a copy may last.',
+    'Runs as the role of the key; without a key, as the public role of the account. Answers are streamed: an error after the first byte breaks the stream. The time limit holds until the first row, and later while PostgreSQL works without sending a row; a client may read for as long as a copy may last.',
   headers: { ...onceHeaders, properties: { ...onceHeaders.properties, ...readFromHeader } },
 }
 

@@ -21,7 +21,8 @@ const settings = {
   catch_up: {
     enum: catchUps,
     default: 'none',
-    description: 'Due times at which no worker was there: none, or the last of them makes a job',
+    description:
+      'What happens to due times at which no worker ran: none makes no job, last makes a job for the last of them',
   },
 } as const
 
@@ -136,8 +137,7 @@ export const runScheduleSchema = {
 export const listRunsSchema = {
   tags,
   summary: 'List the runs of a schedule',
-  description:
-    'The due times that have passed, newest first, each with its job or with the reason why it has none.',
+  description: 'Past due times, newest first, each with its job or with the reason for having none.',
   params,
   querystring: {
     type: 'object',

@@ -54,7 +54,7 @@ export const readUploadSchema = {
   headers: withVersion,
   response: {
     200: {
-      description: 'In the headers. Of a finished upload Location names the import',
+      description: 'In the headers. For a finished upload, Location names the import',
       headers: {
         'Upload-Offset': offset,
         'Upload-Length': offset,
@@ -69,9 +69,9 @@ export const readUploadSchema = {
 
 export const showUploadSchema = {
   tags,
-  summary: 'Read an upload, and what became of it',
+  summary: 'Read an upload and its result',
   description:
-    'Beside HEAD of the protocol: the same as a document, with the answer of a copyfrom, or with the error of its last load.',
+    'The same as HEAD, as a document, with the answer of a copyfrom or the error of its last load.',
   params: uploadParams,
   response: {
     200: {
@@ -132,7 +132,7 @@ export const appendToUploadSchema = {
   response: {
     200: { description: 'The upload is whole: the answer of its copyfrom', ...copyAnswer },
     204: {
-      description: 'The bytes are stored. After the last ones Location names the import',
+      description: 'The bytes are stored. After the last bytes Location names the import',
       headers: {
         'Upload-Offset': offset,
         'Upload-Expires': { type: 'string' },
@@ -149,7 +149,7 @@ export const deleteUploadSchema = {
   tags,
   summary: 'Remove an upload',
   description:
-    'What a finished upload has become stays. A load that is running is stopped, and stores nothing.',
+    'The import or the rows of a finished upload stay. A running load is stopped and stores nothing.',
   params: uploadParams,
   headers: withVersion,
   response: {

@@ -114,7 +114,7 @@ export const createWebhookSchema = {
   tags,
   summary: 'Get a message at the end of all jobs and imports',
   description:
-    'Messages are sent at least once, after the convention of Standard Webhooks, and tried again for 24 hours. No job waits for them.',
+    'Messages are sent at least once, after the convention of Standard Webhooks, and tried again for 24 hours. Jobs do not wait for them.',
   params,
   body,
   response: {
@@ -154,7 +154,7 @@ export const testWebhookSchema = {
 export const listDeliveriesSchema = {
   tags,
   summary: 'List messages',
-  description: `The newest ${maxDeliveriesListed}. Delivered ones are kept for three days, undelivered ones for thirty.`,
+  description: `The newest ${maxDeliveriesListed}. Delivered messages are kept for three days, undelivered messages for thirty.`,
   params,
   querystring: { type: 'object', properties: { status: { type: 'string', enum: deliveryStatuses } } },
   response: {
