@@ -31,7 +31,7 @@ const drain: Command['run'] = async ({ args, values, terminal }) => {
 const lastLine = (host: string, { length }: readonly Left[]) =>
   length === 0
     ? `host ${host} has no users`
-    : `host ${host} still has ${length === 1 ? 'one account' : `${length} accounts`}: mend that, and drain it again`
+    : `host ${host} still has ${length === 1 ? 'one account' : `${length} accounts`}: solve the problem, then drain it again`
 
 const whyItFailed = (move: Move): Left[] =>
   isMoved(move) ? [] : [{ kind: kindOf(move), name: nameOf(move), reason: move.error ?? '' }]

@@ -22,7 +22,7 @@ export type PreparedImport = Readonly<{
   geojsons: ReadonlyMap<InputFile, CheckedGeojson>
 }>
 
-/** Loads everything in the transaction of the session, up to its commit. Throws an ImportFailure where the client can mend it. */
+/** Loads everything in the transaction of the session, up to its commit. Throws an ImportFailure if the client can repair the file. */
 export async function runLoad(
   loading: Loading,
   prepared: PreparedImport,

@@ -160,7 +160,7 @@ async function saveRejected({ terminal, values }: UserCall, ended: ImportDocumen
     before += section.rows
     await writeWhole(name, (target) => writeAll([sectionFile(section, rows)], target))
     terminal.say(
-      `${plural(rows.length, 'row')} of ${section.table} saved in ${name}: mend them there and import the file`,
+      `${plural(rows.length, 'row')} of ${section.table} saved in ${name}: repair them there and import the file`,
     )
   }
 }
