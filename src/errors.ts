@@ -523,9 +523,9 @@ export const errors = {
     raise(
       'dashboard-changed',
       'precondition',
-      `Dashboard '${name}' was changed, made or deleted since you read it. Nothing was saved`,
+      `Dashboard '${name}' was changed, made or deleted since you read it. Nothing was saved or deleted`,
       {
-        hint: 'Read it again and send its ETag as If-Match. A PUT without If-Match and If-None-Match replaces it',
+        hint: 'Read it again and send its ETag as If-Match. Without If-Match and If-None-Match it is replaced or deleted',
       },
     ),
   tooManyDashboards: (most: number) =>

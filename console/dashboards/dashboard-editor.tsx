@@ -13,13 +13,13 @@ import { Load, useLoaded } from '../parts/loading.tsx'
 import { Empty, ErrorNotice } from '../parts/notice.tsx'
 import { ShownDashboard } from '../result/shown-dashboard/shown-dashboard.tsx'
 import { BoardFields } from './board-fields.tsx'
+import { ConflictNotice } from './conflict-notice.tsx'
 import { type DashboardDraft, emptyBoard, type PartChoices, withPart } from './dashboard-draft.ts'
 import { DashboardHead } from './dashboard-view.tsx'
 import { listDashboards, listPartQueries, pathOfDashboard } from './dashboards-api.ts'
 import { FilterEditor } from './filter-editor.tsx'
 import { PartActs } from './part-acts.tsx'
 import { PartDialog } from './part-dialog.tsx'
-import { SaveConflict } from './save-conflict.tsx'
 import { type ReadBoard, readBoard, useBoard } from './use-board.ts'
 
 export function NewDashboard() {
@@ -91,7 +91,7 @@ function DashboardEditor({ initial, queries, names, isNew }: EditorProps) {
         </button>
       </DashboardHead>
       {board.error !== undefined && <ErrorNotice error={board.error} />}
-      {conflict && <SaveConflict conflict={conflict} {...board} />}
+      {conflict && <ConflictNotice conflict={conflict} {...board} />}
       <BoardFields {...{ draft, change, isNew, isTaken }} />
       <FilterEditor draft={draft} queries={queries} change={(filters) => change({ filters })} />
       <Parts draft={draft} queries={queries} change={(parts) => change({ parts })} />

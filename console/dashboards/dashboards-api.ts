@@ -11,7 +11,7 @@ export const listDashboards = async (signal: AbortSignal) =>
 export const readDashboard = (dashboard: string, signal?: AbortSignal) =>
   requestJson<DashboardDocument>('readDashboard', { parameters: { dashboard }, ...(signal && { signal }) })
 
-/** With the ETag that a save of what was read sends. */
+/** With the ETag that a save or deletion of what was read sends. */
 export async function openDashboard(dashboard: string, signal?: AbortSignal): Promise<OpenedDashboard> {
   const { body, header } = await request('readDashboard', {
     parameters: { dashboard },
@@ -53,8 +53,9 @@ export async function changeDashboard(name: string, some: Partial<DashboardDefin
   }
 }
 
-export async function deleteDashboard(dashboard: string): Promise<void> {
-  await request('deleteDashboard', { parameters: { dashboard } })
+/** Refused if somebody has saved another since. */
+export async function deleteDashboard(dashboard: string, etag: string | undefined): Promise<void> {
+  await request('deleteDashboard', { parameters: { dashboard }, headers: { 'if-match': etag ?? '*' } })
 }
 
 /** The saved queries of the account, as a dashboard names them. */

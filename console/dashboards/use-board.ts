@@ -16,40 +16,38 @@ import {
 /** A dashboard as it was read. Without an ETag it is new. */
 export type ReadBoard = Readonly<{ board: DashboardDraft; etag: string | undefined }>
 
-/** What somebody else has saved meanwhile; undefined if it was deleted. */
-export type Conflict = Readonly<{ theirs: ReadBoard | undefined }>
+/** What was not done, because somebody else has saved `theirs` meanwhile; undefined if they have deleted it. */
+export type Conflict = Readonly<{ refused: 'saved' | 'deleted'; theirs: ReadBoard | undefined }>
 
-/** The draft of a dashboard, and how it is saved, without overwriting what somebody else has saved. */
+/** The draft of a dashboard, and how it is saved or deleted, without the loss of what somebody else has saved. */
 export function useBoard(initial: ReadBoard) {
   const [base, setBase] = useState(initial)
   const [draft, setDraft] = useState(initial.board)
   const [conflict, setConflict] = useState<Conflict | undefined>(undefined)
   const { isBusy, error, begin } = useWork()
-  const saveOver = (etag: string | undefined) =>
+  const finish = (what: Conflict['refused'], send: () => Promise<unknown>, next: string) =>
     begin(async () => {
       setConflict(undefined)
       try {
-        await saveDashboard(draft.name, definitionOf(draft), etag)
+        await send()
       } catch (error) {
         if (!isChangedSince(error)) throw error
-        setConflict({ theirs: await readTheirs(draft.name) })
-        return tell('Somebody has changed this dashboard meanwhile. Nothing was saved')
+        setConflict({ refused: what, theirs: await readTheirs(draft.name) })
+        return tell(`Somebody has changed this dashboard meanwhile. Nothing was ${what}`)
       }
-      toast('Dashboard saved')
-      leaveTo(pathOfDashboard(draft.name))
+      toast(`Dashboard ${what}`)
+      leaveTo(next)
     })
+  const saveOver = (etag: string | undefined) =>
+    finish('saved', () => saveDashboard(draft.name, definitionOf(draft), etag), pathOfDashboard(draft.name))
+  const removeOver = (etag: string | undefined) =>
+    finish('deleted', () => deleteDashboard(draft.name, etag), '/dashboards')
   const load = (theirs: ReadBoard) => {
     setConflict(undefined)
     if (initial.etag === undefined) return leaveTo(pathOfDashboard(draft.name, 'edit'))
     setBase(theirs)
     setDraft(theirs.board)
   }
-  const remove = () =>
-    begin(async () => {
-      await deleteDashboard(draft.name)
-      toast('Dashboard deleted')
-      leaveTo('/dashboards')
-    })
   return {
     base: base.board,
     draft,
@@ -61,7 +59,8 @@ export function useBoard(initial: ReadBoard) {
     save: () => saveOver(base.etag),
     replace: () => saveOver(conflict?.theirs?.etag),
     load,
-    remove,
+    remove: () => removeOver(base.etag),
+    removeTheirs: () => removeOver(conflict?.theirs?.etag),
   }
 }
 

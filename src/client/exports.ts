@@ -32,7 +32,7 @@ export type {
 } from '../contract/webhooks.ts'
 export type { AdminClient, AdminOptions } from './admin-client.ts'
 export type { LoadParameters } from './api/copy-upload.ts'
-export type { SaveOptions, TaggedDashboard } from './api/dashboards-api.ts'
+export type { DeleteOptions, SaveOptions, TaggedDashboard } from './api/dashboards-api.ts'
 export type {
   CopyFromOptions,
   CopyToOptions,

@@ -5,7 +5,7 @@ import { maxDashboards, maxFilterValue } from '../contract/dashboards.ts'
 import type { QueryParams } from '../contract/saved-queries.ts'
 import { inTransaction } from '../postgres/transaction.ts'
 import { nextTurn } from '../waiting/next-turn.ts'
-import { type ExpectedDashboard, mayReplace } from './dashboard-version.ts'
+import { type ExpectedDashboard, isExpected, mayReplace } from './dashboard-version.ts'
 import type { Dashboard, DashboardContent } from './read-dashboard.ts'
 
 type Control = Pick<Pool, 'query'>
@@ -72,13 +72,23 @@ export async function listDashboards(
   return rows.map(headOf)
 }
 
-/** False if there is none. */
-export async function deleteDashboard(control: Control, { userId }: Account, name: string): Promise<boolean> {
-  const { rowCount } = await control.query(
-    'delete from cartage.dashboards where user_id = $1 and name = $2',
-    [userId, name],
-  )
-  return rowCount === 1
+/** Deletes nothing if it is another dashboard than expected. */
+export async function deleteDashboard(
+  control: Pool,
+  account: Account,
+  name: string,
+  expected: ExpectedDashboard | undefined,
+): Promise<'deleted' | 'missing' | 'changed'> {
+  const { userId } = account
+  return inTransaction(control, async (tx) => {
+    // A save at the same time is before or after the comparison, not between it and the deletion.
+    await lockUser(tx, userId)
+    const found = await findDashboard(tx, account, name)
+    if (!found) return 'missing'
+    if (expected && !isExpected(found, expected)) return 'changed'
+    await tx.query('delete from cartage.dashboards where user_id = $1 and name = $2', [userId, name])
+    return 'deleted'
+  })
 }
 
 export type PartQuery = Readonly<{ name: string; isPublic: boolean; params: QueryParams }>

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Dashboard } from './read-dashboard.ts'
 
-/** What a save replaces only: the versions that its sender has read, any dashboard, or none. */
+/** What alone may be replaced or deleted: the versions that the sender has read, any dashboard, or none. */
 export type ExpectedDashboard =
   | Readonly<{ kind: 'version'; versions: readonly string[] }>
   | Readonly<{ kind: 'any' | 'none' }>
@@ -20,7 +20,8 @@ export function mayReplace(
   expected: ExpectedDashboard,
 ): boolean {
   if (former === undefined) return expected.kind === 'none'
-  if (versionOf(former) === versionOf(next)) return true
-  if (expected.kind === 'version') return expected.versions.includes(versionOf(former))
-  return expected.kind === 'any'
+  return versionOf(former) === versionOf(next) || isExpected(former, expected)
 }
+
+export const isExpected = (former: Dashboard, expected: ExpectedDashboard): boolean =>
+  expected.kind === 'version' ? expected.versions.includes(versionOf(former)) : expected.kind === 'any'

@@ -52,9 +52,12 @@ export class Dashboards {
     return listDashboards(this.#control, account)
   }
 
-  async delete({ account }: Principal, name: string): Promise<void> {
-    if (isDashboardName(name) && (await deleteDashboard(this.#control, account, name))) return
-    throw notFound(account, name)
+  /** If it is as expected. */
+  async delete({ account }: Principal, name: string, expected: ExpectedDashboard | undefined): Promise<void> {
+    if (!isDashboardName(name)) throw notFound(account, name)
+    const outcome = await deleteDashboard(this.#control, account, name, expected)
+    if (outcome === 'missing') throw notFound(account, name)
+    if (outcome === 'changed') throw errors.dashboardChanged(name)
   }
 
   /** For its page, which needs no key. */

@@ -215,6 +215,34 @@ test('two who edit a dashboard do not overwrite each other: a save with If-Match
   assert.equal((await put({ 'if-match': '*' })).status, 412)
 })
 
+test('a deletion with If-Match of a former version is 412 and deletes nothing', async (t) => {
+  const house = await setup(t)
+  const { user } = house
+  const client = clientOf(t, house)
+  await client.dashboards.save('towns', { title: 'First' })
+  const { etag } = await client.dashboards.getWithEtag('towns')
+  await client.dashboards.save('towns', { title: 'Second' })
+  const last = await client.dashboards.getWithEtag('towns')
+  await assert.rejects(client.dashboards.delete('towns', { ifMatch: etag }), {
+    status: 412,
+    code: 'dashboard-changed',
+  })
+  assert.deepEqual(await client.dashboards.getWithEtag('towns'), last)
+  const remove = (ifMatch?: string) =>
+    fetch(`${user.base}/api/v4/dashboards/towns?api_key=${user.masterToken}`, {
+      method: 'DELETE',
+      ...(ifMatch !== undefined && { headers: { 'if-match': ifMatch } }),
+    })
+  assert.equal((await remove('towns')).status, 400)
+  await client.dashboards.delete('towns', { ifMatch: last.etag })
+  // Nothing is there that somebody could have changed.
+  assert.equal((await remove(last.etag)).status, 404)
+  for (const ifMatch of [undefined, '*', `W/${last.etag}`]) {
+    await client.dashboards.save('towns', last.dashboard)
+    assert.equal((await remove(ifMatch)).status, 204)
+  }
+})
+
 const deep = `{"a": ${'['.repeat(100_000)}${']'.repeat(100_000)}}`
 const wide = Array.from({ length: 20 }, (_, at) => ({
   param: `p${at}`,

@@ -5,12 +5,16 @@ import { sendForJson } from '../http/send-checked.ts'
 
 export type TaggedDashboard = Readonly<{ dashboard: DashboardDocument; etag: string }>
 
-export type SaveOptions = Readonly<{
-  /** Saves only if the dashboard has not changed since it was read with this ETag. */
+export type DeleteOptions = Readonly<{
+  /** Acts only if the dashboard has not changed since it was read with this ETag. */
   ifMatch?: string | undefined
-  /** Only if there is no dashboard of this name. */
-  ifNew?: boolean | undefined
 }>
+
+export type SaveOptions = DeleteOptions &
+  Readonly<{
+    /** Only if there is no dashboard of this name. */
+    ifNew?: boolean | undefined
+  }>
 
 /** A save would replace what somebody else has saved. */
 function missingTag(): never {
@@ -25,7 +29,7 @@ export function dashboardsOf(connection: Connection, name: string) {
     /** Needs the master key, unless the dashboard is public. */
     get: (dashboard: string) =>
       sendForJson<DashboardDocument>(connection, 'readDashboard', { parameters: { name, dashboard } }),
-    /** The same, with its ETag for `ifMatch` of a save. */
+    /** The same, with its ETag for `ifMatch` of a save or deletion. */
     getWithEtag: async (dashboard: string): Promise<TaggedDashboard> => {
       const { body, header } = await send(connection, 'readDashboard', { parameters: { name, dashboard } })
       const text = await readText(wholeOrThrow(body, undefined))
@@ -37,14 +41,19 @@ export function dashboardsOf(connection: Connection, name: string) {
       sendForJson<DashboardDocument>(connection, 'saveDashboard', {
         parameters: { name, dashboard },
         headers: {
-          ...(ifMatch !== undefined && { 'if-match': ifMatch }),
+          ...matching(ifMatch),
           ...(ifNew && { 'if-none-match': '*' }),
         },
         json: definition,
         isRepeatable: true,
       }),
-    delete: async (dashboard: string): Promise<void> => {
-      await sendForText(connection, 'deleteDashboard', { parameters: { name, dashboard } })
+    /** `dashboard-changed`: it is not the one of `ifMatch`. */
+    delete: async (dashboard: string, { ifMatch }: DeleteOptions = {}): Promise<void> => {
+      const parameters = { name, dashboard }
+      await sendForText(connection, 'deleteDashboard', { parameters, headers: matching(ifMatch) })
     },
   }
 }
+
+const matching = (etag: string | undefined): Readonly<Record<string, string>> =>
+  etag === undefined ? {} : { 'if-match': etag }

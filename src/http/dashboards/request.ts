@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import type { ExpectedDashboard } from '../../dashboards/dashboard-version.ts'
 import { errors } from '../../errors.ts'
 
-/** Undefined: a save replaces what is there. */
+/** Undefined: a request replaces or deletes what is there. */
 export function readExpected({ headers }: FastifyRequest): ExpectedDashboard | undefined {
   const { 'if-match': match, 'if-none-match': noneMatch } = headers
   if (match !== undefined && noneMatch !== undefined)

@@ -38,7 +38,8 @@ export async function dashboardsRoutes(app: FastifyInstance, services: Services)
   })
   const remove = { ...common, schema: deleteDashboardSchema }
   app.delete<Named>('/api/v4/dashboards/:dashboard', remove, async (request, reply) => {
-    await dashboards.delete(await jobsCaller(services, request), request.params.dashboard)
+    const principal = await jobsCaller(services, request)
+    await dashboards.delete(principal, request.params.dashboard, readExpected(request))
     return reply.code(204).send()
   })
 }

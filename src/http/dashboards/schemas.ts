@@ -140,7 +140,7 @@ const document = {
   }),
 } as const
 
-const tagged = { ETag: text('For `If-Match` of the next save, and `If-None-Match`') } as const
+const tagged = { ETag: text('For `If-Match` of the next save or deletion, and `If-None-Match`') } as const
 
 export const saveDashboardSchema = {
   tags,
@@ -218,7 +218,18 @@ export const deleteDashboardSchema = {
   summary: 'Delete a dashboard',
   description: 'Its queries stay. Needs the master key.',
   params: dashboardParams,
-  response: { 204: { description: 'It is gone', type: 'null' } },
+  headers: {
+    type: 'object',
+    properties: {
+      'if-match': text(
+        'The ETag with which the dashboard was read: if somebody has saved another since, it is 412 and nothing is deleted',
+      ),
+    },
+  },
+  response: {
+    204: { description: 'It is gone', type: 'null' },
+    412: { description: 'Somebody has changed it since: `dashboard-changed`' },
+  },
 } as const
 
 export const dashboardPageSchema = {

@@ -291,3 +291,31 @@ test('two who edit a dashboard at once see it when they save, and load or replac
   await page.getByRole('button', { name: 'Save it again' }).click()
   await page.getByRole('heading', { name: 'Deleted meanwhile' }).waitFor()
 })
+
+test('a dashboard that somebody has saved since it was opened is not deleted before its editor has seen that', async (t) => {
+  const house = await openConsole(t)
+  const { page, user } = house
+  await put(user, 'one', { title: 'One' })
+  await house.signInAt('/dashboards/board/one/edit')
+  const remove = async () => {
+    await page.getByRole('button', { name: 'Delete', exact: true }).click()
+    const question = page.getByRole('dialog', { name: 'Delete the dashboard?' })
+    await question.getByRole('button', { name: 'Delete', exact: true }).click()
+  }
+  const refused = page.getByText('Somebody has saved this dashboard meanwhile. It is not deleted.')
+  await put(user, 'one', { title: 'Theirs' })
+  await remove()
+  await refused.waitFor()
+  await page.getByText('Their title is “Theirs”').waitFor()
+  await assertAccessibleEverywhere(page)
+  assert.equal((await read(user, 'one')).title, 'Theirs')
+  await page.getByRole('button', { name: 'Load theirs' }).click()
+  await page.getByRole('heading', { name: 'Theirs' }).waitFor()
+  await put(user, 'one', { title: 'Theirs again' })
+  await remove()
+  await refused.waitFor()
+  await page.getByRole('button', { name: 'Delete theirs' }).click()
+  await page.waitForURL('**/console/dashboards')
+  const gone = `${user.base}/api/v4/dashboards/one?api_key=${user.masterToken}`
+  assert.equal((await fetch(gone)).status, 404)
+})
