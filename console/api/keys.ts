@@ -61,9 +61,8 @@ export const inviteByKey = (name: string, of: KeysOf = {}) =>
 export const withdrawInvitation = (name: string, of: KeysOf = {}) =>
   requestText('withdrawInvitation', callFor(of, { parameters: { key: name } }))
 
-/** What runs for the account now, with the key of each. */
-export const readOwnActivity = (signal: AbortSignal) =>
-  requestJson<OwnActivity>('readOwnActivity', { signal })
+/** What runs now, with the key of each. */
+export const readActivity = (of: KeysOf) => requestJson<OwnActivity>('readOwnActivity', callFor(of, {}))
 
 /** Keys have times such as `2026-01-31 10:00:00 +0000`, which not every browser can parse. */
 export const timeOfKey = (text: string) => new Date(text.replace(' ', 'T').replace(' +0000', 'Z'))

@@ -10,7 +10,7 @@ import { Empty, ErrorNotice } from '../parts/notice.tsx'
 import { DeleteKey, RegenerateToken } from './key-acts.tsx'
 import { KeySettings } from './key-settings.tsx'
 import { summaryOf, TypeBadge } from './key-summary.tsx'
-import { keysOf, member } from './member.ts'
+import { keysOf } from './member.ts'
 import { InvitationPanel } from './people/invitation-panel.tsx'
 import { KeyActivity } from './people/key-activity.tsx'
 import { ProofPanel } from './proof-panel.tsx'
@@ -73,8 +73,7 @@ function KnownKey({ of: key, reload }: Readonly<{ of: FullKeyDocument; reload: (
       {isAsked && rights.value && <ProofPanel of={key} allowed={allowed} refused={refused} />}
       <TokenPanel of={key} statement={allowed} />
       {key.type === 'regular' && <InvitationPanel of={key} reload={reload} />}
-      {/* The service tells only what runs for the account of the session. */}
-      {!member.value && <KeyActivity of={key} />}
+      <KeyActivity of={key} />
       <RightsPanel of={key} rights={rights} />
       <KeySettings key={key.updated_at} of={key} reload={reload} />
       {isAsked && <TryPanel of={key} example={refused ?? allowed} />}

@@ -5,7 +5,7 @@ import { exportsOf } from './api/exports-api.ts'
 import { healthOf } from './api/health-api.ts'
 import { importsOf } from './api/imports-api.ts'
 import { jobsOf } from './api/jobs-api.ts'
-import { keysOf } from './api/keys-api.ts'
+import { keysOf, type Target } from './api/keys-api.ts'
 import { mapsOf } from './api/maps-api.ts'
 import { savedQueriesOf } from './api/queries-api.ts'
 import { schedulesOf } from './api/schedules-api.ts'
@@ -60,9 +60,9 @@ export function userClient(options: ClientOptions, transport: Transport) {
     /** What the account has used; with the master key. */
     usage: (query: UsageFilter = {}) =>
       sendForJson<UsageDocument>(connection, 'readUsage', { parameters: { name: account }, query }),
-    /** What runs for the account now, each with its key; with the master key. */
-    activity: () =>
-      sendForJson<OwnActivity>(connection, 'readOwnActivity', { parameters: { name: account } }),
+    /** What runs for the account now, or for the named member, each with its key; with the master key. */
+    activity: (query: Target = {}) =>
+      sendForJson<OwnActivity>(connection, 'readOwnActivity', { parameters: { name: account }, query }),
     /** Closes the connections that rest. */
     close: transport.close,
   }

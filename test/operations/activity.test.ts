@@ -14,7 +14,7 @@ import { copyUrl } from '../support/postgres/copying.ts'
 import { untilRunning } from '../support/postgres/running-statement.ts'
 import { newInstallation } from '../support/service/installation.ts'
 import { startProcess } from '../support/service/processes.ts'
-import { eventually, type Setup, setup } from '../support/service/setup.ts'
+import { eventually, type Setup, setup, type TestUser } from '../support/service/setup.ts'
 import { askTiles } from '../support/tiles/tile-api.ts'
 
 test('a query is shown with its key and text, and its caller gets 409 when the operator stops it', async (t) => {
@@ -76,6 +76,42 @@ test('the master key sees what runs for its account, with the key of each, and n
   for (const { username } of [user, other]) await operator.users.stopActivity(username)
   await Promise.all([answer, theirs])
   await eventually(async () => assert.deepEqual((await activity()).statements, []))
+})
+
+test('owner and admins of an organization see what a key of a member runs; members and outsiders do not', async (t) => {
+  const { bundle, user: outsider, operator } = await house(t, { config: { queryTimeoutMs: 300_000 } })
+  const { name: organization, owner } = await bundle.createOrganization()
+  const admin = await bundle.createUser({ organization, isOrgAdmin: true })
+  const [member, colleague] = [
+    await bundle.createUser({ organization }),
+    await bundle.createUser({ organization }),
+  ]
+  const { token } = await keysClient(member).make('reader')
+  const sql = 'select pg_sleep(600)'
+  const answer = ask(member, sql, { api_key: token })
+  await eventually(async () => assert.equal((await ofUser(operator, member.username, 'query')).length, 1))
+  const activityBy = (user: TestUser, token = user.masterToken) =>
+    clientOf(t, { url: bundle.url, user }, { token }).activity
+  const target = { target_user: member.username }
+  for (const allowed of [owner, admin]) {
+    const { statements } = await activityBy(allowed)(target)
+    assert.deepEqual(
+      statements.map(({ key, text }) => [key, text]),
+      [['reader', sql]],
+    )
+    assert.deepEqual((await activityBy(allowed)()).statements, [])
+  }
+  for (const refused of [colleague, member, outsider])
+    await assert.rejects(activityBy(refused)(target), { status: 403, code: 'not-your-resource' })
+  const { token: small } = await keysClient(admin).make('small')
+  await assert.rejects(activityBy(admin, small)(target), { status: 403, code: 'permission-denied' })
+  for (const nobody of [outsider.username, 'nobody', ''])
+    await assert.rejects(activityBy(admin)({ target_user: nobody }), {
+      status: 404,
+      code: 'member-not-found',
+    })
+  await operator.users.stopActivity(member.username)
+  await answer
 })
 
 test('a stop that comes late stops nothing, not even the next statement on the connection', async (t) => {

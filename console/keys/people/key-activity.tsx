@@ -1,17 +1,18 @@
 import type { FullKeyDocument, OwnActivity } from '../../../src/contract/documents.ts'
-import { readOwnActivity } from '../../api/keys.ts'
+import { readActivity } from '../../api/keys.ts'
 import { serviceNow } from '../../parts/browser/clock.ts'
 import { formatAge, formatDuration, formatTime, plural } from '../../parts/format.ts'
 import { Skeleton } from '../../parts/loading.tsx'
 import { ErrorNotice, Notice } from '../../parts/notice.tsx'
 import { Table } from '../../parts/table.tsx'
 import { usePolled } from '../../parts/use-polled.ts'
+import { keysOf } from '../member.ts'
 
 const everyMs = 5_000
 
 /** What a key runs now, in all processes, and when it was last used. Refreshed while the tab is visible. */
 export function KeyActivity({ of: key }: Readonly<{ of: FullKeyDocument }>) {
-  const { value, error } = usePolled(readOwnActivity, everyMs)
+  const { value, error } = usePolled((signal) => readActivity({ ...keysOf(), signal }), everyMs)
   return (
     <section class="panel stack" aria-labelledby="key-activity">
       <h2 id="key-activity">Activity</h2>

@@ -20,7 +20,7 @@ export type KeyListing = Readonly<{
   order_direction?: SortOrder
   type?: string
 }>
-/** The organization member whose keys are meant. */
+/** The organization member who is meant; for its owner and admins. */
 export type Target = Readonly<{ target_user?: string }>
 
 export function keysOf(connection: Connection, name: string) {

@@ -3,19 +3,20 @@ import { ownActivityDocument } from '../../activity/activity-document.ts'
 import { type ListedActivity, listActivity } from '../../activity/list-activity.ts'
 import type { Account } from '../../auth/account.ts'
 import { defaultActivityRecords } from '../../contract/limits.ts'
+import { addressedAccount } from '../keys/addressed-account.ts'
 import { jobsCaller } from '../middleware/authenticate.ts'
 import { forbidStoring } from '../middleware/guard-answers.ts'
 import type { Services } from '../services.ts'
 import { ownActivitySchema } from './schemas.ts'
 
-/** What runs for the account now. For holders of the master key. */
+/** What runs for the account now, or for a member of the caller's organization. For holders of the master key. */
 export async function activityRoutes(app: FastifyInstance, services: Services): Promise<void> {
   forbidStoring(app)
   const look = lookOnce(services)
   const route = { config: { rateGroup: 'tables' }, schema: ownActivitySchema } as const
   app.get('/api/v4/activity', route, async (request) => {
-    const { account } = await jobsCaller(services, request)
-    return ownActivityDocument(await look(account))
+    const caller = await jobsCaller(services, request)
+    return ownActivityDocument(await look(await addressedAccount(services, request, caller)))
   })
 }
 

@@ -34,6 +34,14 @@ export const ownActivitySchema = {
     type: 'object',
     properties: { name: { type: 'string', description: 'User, or organization' } },
   },
+  querystring: {
+    type: 'object',
+    properties: {
+      target_user: text(
+        'The organization member whose statements are meant; for owner and admins, as with keys',
+      ),
+    },
+  },
   response: {
     200: {
       title: 'OwnActivity',

@@ -10,10 +10,10 @@ import { forbidStoring } from '../middleware/guard-answers.ts'
 import { refuseRepeated } from '../middleware/idempotency-key.ts'
 import type { Parameters } from '../middleware/parameters.ts'
 import type { Services } from '../services.ts'
+import { addressedAccount } from './addressed-account.ts'
 import { fullKeyDocument } from './document.ts'
 import { changeFullSchema, createFullSchema, listFullSchema, readFullSchema } from './full-schemas.ts'
 import { readFullKey, readKeyChanges, readKeyName, readListing } from './request.ts'
-import { addressedAccount } from './routes.ts'
 
 /** API keys with description, expiry and last use, for holders of a master key. */
 export async function fullKeysRoutes(app: FastifyInstance, services: Services): Promise<void> {
@@ -21,14 +21,11 @@ export async function fullKeysRoutes(app: FastifyInstance, services: Services): 
   // The schemas only describe; the readers report what is wrong, in this API's own words.
   app.setValidatorCompiler(() => () => true)
   const { installation, keysMutex } = services
-  const acting = async (request: FastifyRequest) => ({
-    account: await addressedAccount(services, request),
-    context: {
-      ...installation,
-      caller: await keysCaller(services, request),
-      address: clientAddress(request),
-    },
-  })
+  const acting = async (request: FastifyRequest) => {
+    const caller = await keysCaller(services, request)
+    const account = await addressedAccount(services, request, caller)
+    return { account, context: { ...installation, caller, address: clientAddress(request) } }
+  }
 
   app.get('/keys', { ...common, schema: listFullSchema }, async (request) => {
     const { account, context } = await acting(request)

@@ -11,10 +11,10 @@ import { clientAddress } from '../middleware/credential/client-address.ts'
 import { forbidStoring } from '../middleware/guard-answers.ts'
 import { isObject, zonedTime } from '../middleware/parameters.ts'
 import type { Services } from '../services.ts'
+import { addressedAccount } from './addressed-account.ts'
 import { fullKeyDocument } from './document.ts'
 import { acceptSchema, inviteSchema, withdrawSchema } from './invitation-schemas.ts'
 import { readKeyName } from './request.ts'
-import { addressedAccount } from './routes.ts'
 
 /** A link gives a colleague a key of their own in place of the master key. */
 export async function invitationRoutes(app: FastifyInstance, services: Services): Promise<void> {
@@ -22,14 +22,11 @@ export async function invitationRoutes(app: FastifyInstance, services: Services)
   // The schemas only describe; the readers report what is wrong, in this API's own words.
   app.setValidatorCompiler(() => () => true)
   const { installation, keysMutex, config } = services
-  const acting = async (request: FastifyRequest) => ({
-    account: await addressedAccount(services, request),
-    context: {
-      ...installation,
-      caller: await keysCaller(services, request),
-      address: clientAddress(request),
-    },
-  })
+  const acting = async (request: FastifyRequest) => {
+    const caller = await keysCaller(services, request)
+    const account = await addressedAccount(services, request, caller)
+    return { account, context: { ...installation, caller, address: clientAddress(request) } }
+  }
 
   app.post('/keys/:key/invitation', { ...common, schema: inviteSchema }, async (request, reply) => {
     const { account, context } = await acting(request)

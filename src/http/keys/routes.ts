@@ -1,6 +1,4 @@
 import type { FastifyInstance, FastifyRequest, RouteShorthandOptions } from 'fastify'
-import type { Account } from '../../auth/account.ts'
-import { errors } from '../../errors.ts'
 import { readForCaller, recordShownKeys } from '../../keys/caller.ts'
 import { createKey } from '../../keys/create-key.ts'
 import { deleteKey } from '../../keys/delete-key.ts'
@@ -13,8 +11,9 @@ import { clientAddress } from '../middleware/credential/client-address.ts'
 import { respondWithKeyError } from '../middleware/error-response.ts'
 import { forbidStoring } from '../middleware/guard-answers.ts'
 import { refuseRepeated } from '../middleware/idempotency-key.ts'
-import { type Parameters, textOf } from '../middleware/parameters.ts'
+import type { Parameters } from '../middleware/parameters.ts'
 import type { Services } from '../services.ts'
+import { addressedAccount } from './addressed-account.ts'
 import { keyDocument, listDocument } from './document.ts'
 import { readKeyName, readListing, readNewKey } from './request.ts'
 import { createSchema, deleteSchema, listSchema, readSchema, regenerateSchema } from './schemas.ts'
@@ -25,6 +24,8 @@ export async function keysRoutes(app: FastifyInstance, services: Services): Prom
   app.setNotFoundHandler(app.refuseUnknownRoute)
   forbidStoring(app)
   const { installation, keysMutex } = services
+  const accountMeant = async (request: FastifyRequest) =>
+    addressedAccount(services, request, await keysCaller(services, request))
   const actingIn = (request: FastifyRequest) => ({
     ...installation,
     address: clientAddress(request),
@@ -32,7 +33,7 @@ export async function keysRoutes(app: FastifyInstance, services: Services): Prom
   })
 
   app.get(list, { ...common, schema: listSchema }, async (request) => {
-    const account = await addressedAccount(services, request)
+    const account = await accountMeant(request)
     const query = request.query as Parameters
     const listing = readListing(query)
     const { total, keys } = await listKeys(actingIn(request), account, listing)
@@ -42,7 +43,7 @@ export async function keysRoutes(app: FastifyInstance, services: Services): Prom
   })
 
   app.post(list, { ...common, schema: createSchema }, async (request, reply) => {
-    const account = await addressedAccount(services, request)
+    const account = await accountMeant(request)
     const wanted = { ...readNewKey(request.body), defaultQuota: services.config.apiKeyQuota }
     await refuseRepeated(services, request, await keysCaller(services, request))
     const key = await keysMutex(account.userId, () => createKey(actingIn(request), account, wanted))
@@ -50,21 +51,21 @@ export async function keysRoutes(app: FastifyInstance, services: Services): Prom
   })
 
   app.get(one, { ...common, schema: readSchema }, async (request) => {
-    const account = await addressedAccount(services, request)
+    const account = await accountMeant(request)
     const key = await readForCaller(actingIn(request), findKey(installation, account, readKeyName(request)))
     await recordShownKeys(actingIn(request), account, [key])
     return keyDocument(key, account.username)
   })
 
   app.delete(one, { ...common, schema: deleteSchema }, async (request) => {
-    const account = await addressedAccount(services, request)
+    const account = await accountMeant(request)
     const name = readKeyName(request)
     const key = await keysMutex(account.userId, () => deleteKey(actingIn(request), account, name))
     return keyDocument(key, account.username)
   })
 
   app.post(`${one}/token/regenerate`, { ...common, schema: regenerateSchema }, async (request) => {
-    const account = await addressedAccount(services, request)
+    const account = await accountMeant(request)
     const name = readKeyName(request)
     const key = await keysMutex(account.userId, () => regenerateToken(actingIn(request), account, name))
     return keyDocument(key, account.username)
@@ -80,17 +81,3 @@ const common = {
   validatorCompiler: () => () => true,
   serializerCompiler: () => (document: unknown) => JSON.stringify(document),
 } as const satisfies RouteShorthandOptions
-
-/** The account whose keys are meant: the caller's own, or the member named by an owner or admin. */
-export async function addressedAccount(services: Services, request: FastifyRequest): Promise<Account> {
-  const { account } = await keysCaller(services, request)
-  const target = textOf(request.query as Parameters, 'target_user')
-  if (target === undefined) return account
-  const { organization, orgRole } = account
-  if (!organization || orgRole === 'member') throw errors.notYourResource()
-  const named = /^[a-z0-9-]+$/.test(target) ? await services.directory.findAccount(target) : undefined
-  if (named?.kind !== 'user' || named.account.organization?.id !== organization.id) {
-    throw errors.memberNotFound(target, organization.name)
-  }
-  return named.account
-}

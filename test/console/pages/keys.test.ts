@@ -223,7 +223,7 @@ test('names with markup, script or emoji stay text and work', async (t) => {
   await page.getByText('These two keys came with the account').waitFor()
 })
 
-test('the owner of an organization creates a key for a member, with the rights of the member', async (t) => {
+test('the owner of an organization creates a key for a member, with the rights of the member, and sees what it runs', async (t) => {
   const { page, signIn, goTo, createOrganization, createUser } = await openConsole(t)
   const { name: organization, owner } = await createOrganization()
   const member = await createUser({ organization })
@@ -242,7 +242,20 @@ test('the owner of an organization creates a key for a member, with the rights o
   await page.getByRole('button', { name: 'Create key' }).click()
   await page.getByRole('heading', { name: 'for-them' }).waitFor()
   assert.match(Object.values(await shownRights(page)).join(), /^own no no no/)
-  assert.equal((await keys(member).read('for-them')).name, 'for-them')
+  const made = await keys(member).read('for-them')
+  assert.equal(made.name, 'for-them')
+  const panel = page.getByRole('region', { name: 'Activity', exact: true })
+  await panel.getByText('Nothing runs with this key now. Last used').waitFor()
+  const left = new AbortController()
+  t.after(() => left.abort())
+  const sql = 'select pg_sleep(600)'
+  const answer = fetch(`${member.base}/api/v2/sql?q=${encodeURIComponent(sql)}&api_key=${made.token}`, {
+    signal: left.signal,
+  })
+  const ended = answer.catch(() => undefined)
+  await panel.getByRole('cell', { name: sql, exact: true }).waitFor()
+  left.abort()
+  await ended
 })
 
 test('without the Master key the page of keys tells that it is needed', async (t) => {
