@@ -79,7 +79,9 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
     const clients = { load, imports, uploads, revocations, writes, schedules, moves }
     await finish(phases, clients)
     await phases.run('see the last takeovers', 60_000, () => recovery.settle())
-    await phases.run('be told of the last jobs', toldMs + 30_000, () => stage.told.settle(stage, toldMs))
+    await phases.run('be told of the last jobs', toldMs + 30_000, () =>
+      stage.told.settle(stage.admin, toldMs),
+    )
     // Whoever does not answer any more has been noticed by now, and what is asked below must be answered.
     for (const { process } of stage.servers) process.signal('SIGKILL')
     await phases.run('see the last files removed', sweptMs + 30_000, () => imports.untilSwept(sweptMs))

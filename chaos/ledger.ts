@@ -2,20 +2,6 @@ import { placesOf } from './places.ts'
 import { runSql } from './postgres/run-sql.ts'
 import type { Stage } from './stage.ts'
 
-/** Takes every entry, also one that comes twice. In the second table a commit takes its time. */
-export function ledgerOwnedBy(role: string): string {
-  return `
-    create table public.ledger (entry text not null, at timestamptz not null default clock_timestamp());
-    create table public.slow_ledger (like public.ledger including all);
-    create function public.dawdle() returns trigger language plpgsql as
-      'begin perform pg_catalog.pg_sleep(0.03); return null; end';
-    create constraint trigger dawdle after insert on public.slow_ledger
-      deferrable initially deferred for each row execute function public.dawdle();
-    alter function public.dawdle() owner to "${role}";
-    alter table public.ledger owner to "${role}";
-    alter table public.slow_ledger owner to "${role}"`
-}
-
 /** The entries of each user, in the order in which they were made. */
 export async function readLedgers(stage: Stage): Promise<readonly (readonly string[])[]> {
   const places = await placesOf(stage)

@@ -1,7 +1,6 @@
 import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type pg from 'pg'
 import { createUser } from '../src/accounts/create-user.ts'
 import type { Account } from '../src/auth/account.ts'
 import { readConfig } from '../src/config/config.ts'
@@ -11,9 +10,9 @@ import { openInstallation } from '../src/hosts/open-installation.ts'
 import { createLog } from '../src/log/log.ts'
 import { firstHostId } from '../src/postgres/hosts.ts'
 import { type Engine, type EngineOptions, startEngine } from './engine.ts'
-import { ledgerOwnedBy } from './ledger.ts'
+import { ledgerOwnedBy } from './ledger-tables.ts'
 import { type Member, type ServerMember, startMember, startServer } from './members.ts'
-import { runSql } from './postgres/run-sql.ts'
+import { type AdminSql, runSql } from './postgres/run-sql.ts'
 import type { TenantHost } from './postgres/tenant-host.ts'
 import { SentStatements } from './sent-statements.ts'
 import { Told } from './told.ts'
@@ -33,8 +32,7 @@ export type Stage = Engine &
     told: Told
     /** The directory for files of imports, which all processes share. */
     spool: string
-    /** The administrator, in the control database. Fails while its server is down. */
-    admin: (text: string, values?: unknown[]) => Promise<pg.QueryResult>
+    admin: AdminSql
     /** What the operator does with `cartage host add`. */
     tellAddress: (host: TenantHost) => Promise<void>
     close: () => Promise<void>

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { insist } from './insist.ts'
-import type { Stage } from './stage.ts'
+import type { AdminSql } from './postgres/run-sql.ts'
 
 /** The receiver of webhooks. It refuses some messages, and takes others without an answer, so that they come again. */
 export class Told {
@@ -62,7 +62,7 @@ export class Told {
   }
 
   /** Waits until all is delivered, or the time is over. What was refused often would come only minutes or hours later. */
-  async settle({ admin }: Stage, patienceMs: number): Promise<void> {
+  async settle(admin: AdminSql, patienceMs: number): Promise<void> {
     this.#takeAll()
     await insist(() =>
       admin(
@@ -77,7 +77,7 @@ export class Told {
   }
 
   /** Every final state was told at least once, as it is, and by one message. */
-  async judge({ admin }: Stage): Promise<Readonly<{ told: number; problems: readonly string[] }>> {
+  async judge(admin: AdminSql): Promise<Readonly<{ told: number; problems: readonly string[] }>> {
     const { rows } = await insist(() =>
       admin(
         `select j.id,

@@ -63,7 +63,7 @@ export async function verify(
   const imported = await imports.judge({ ...evidence, isInLostTail: wasInLostTail })
   const moved = await moves.judge()
   const scheduled = await schedules.judge()
-  const webhooks = await stage.told.judge(stage)
+  const webhooks = await stage.told.judge(stage.admin)
   return {
     ...totals,
     jobs: load.jobs.length,

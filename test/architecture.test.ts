@@ -64,8 +64,13 @@ test('docs/architecture.md tells these layers, and no others', async () => {
   assert.deepEqual(sorted(told), sorted(layers))
 })
 
-test('no file imports itself in a circle', async () => {
-  const edges = groupByFrom(await imports())
+test('no file imports itself in a circle, also not a type or what is loaded on demand', async () => {
+  const edges = groupByFrom(await importsOfAll())
+  for (const part of codeFolders)
+    assert.ok(
+      [...edges.keys()].some((file) => partOf(file) === part),
+      part,
+    )
   const finished = new Set<string>()
   const visit = (file: string, path: readonly string[]): void => {
     assert.ok(!path.includes(file), `circle: ${[...path, file].join(' -> ')}`)
@@ -209,6 +214,24 @@ test('the number of an advisory lock stands in one file', async () => {
 
 type Import = Readonly<{ from: string; to: string }>
 
+const codeFolders = ['src', 'console', 'chaos', 'bench', 'scripts', 'test']
+
+/** Of all that is written in TypeScript or JavaScript, also types, lazy imports and workers. */
+async function importsOfAll(): Promise<Import[]> {
+  const found: Import[] = []
+  for (const part of codeFolders) {
+    for (const [file, text] of await sources(join(root, '..', part), /\.(tsx?|mjs)$/)) {
+      const from = join(part, file)
+      const paths = [
+        ...text.matchAll(/^(?:import|export)[^'"=(]*'(?:worker:)?(\.[^']+)'/gm),
+        ...text.matchAll(/\bimport\('(\.[^']+)'\)/g),
+      ].map(([, path]) => path!)
+      found.push(...paths.map((path) => ({ from, to: join(dirname(from), path) })))
+    }
+  }
+  return found
+}
+
 async function imports(): Promise<Import[]> {
   const found: Import[] = []
   for (const [from, text] of await sources()) {
@@ -219,8 +242,8 @@ async function imports(): Promise<Import[]> {
   return found
 }
 
-async function sources(folder = root): Promise<[string, string][]> {
-  const files = (await readdir(folder, { recursive: true })).filter((file) => /\.tsx?$/.test(file))
+async function sources(folder = root, named = /\.tsx?$/): Promise<[string, string][]> {
+  const files = (await readdir(folder, { recursive: true })).filter((file) => named.test(file))
   return Promise.all(
     files.map(async (file) => [file, await readFile(join(folder, file), 'utf8')] as [string, string]),
   )

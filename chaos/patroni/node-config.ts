@@ -1,6 +1,21 @@
 import { join } from 'node:path'
-import type { NodeCommon, NodeProxies } from './node.ts'
+import type { Identity } from '../../src/postgres/cluster/owned-files.ts'
+import type { TcpProxy } from '../proxy/tcp-proxy.ts'
+import type { Programs } from './programs.ts'
 import { readSettings } from './published-files.ts'
+
+/** What all nodes have in common. */
+export type NodeCommon = Readonly<{
+  folder: string
+  programs: Programs
+  identity: Identity | undefined
+  binDir: string
+  etcdPort: number
+  password: string
+}>
+
+/** `etcd`: from the node; the others: to it. `peers` is for the other nodes, `front` for HAProxy, `rest` for both. */
+export type NodeProxies = Readonly<Record<'etcd' | 'peers' | 'front' | 'rest', TcpProxy>>
 
 type NodePlace = Readonly<{
   name: string

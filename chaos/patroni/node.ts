@@ -1,22 +1,10 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Identity } from '../../src/postgres/cluster/owned-files.ts'
 import { killAll } from '../postgres/stop-processes.ts'
 import { TcpProxy } from '../proxy/tcp-proxy.ts'
 import { Daemon } from './daemon.ts'
-import { nodeConfig } from './node-config.ts'
+import { type NodeCommon, type NodeProxies, nodeConfig } from './node-config.ts'
 import { ownFolder } from './own-folder.ts'
-import type { Programs } from './programs.ts'
-
-/** What all nodes have in common. */
-export type NodeCommon = Readonly<{
-  folder: string
-  programs: Programs
-  identity: Identity | undefined
-  binDir: string
-  etcdPort: number
-  password: string
-}>
 
 /** One machine of the cluster: Patroni, its PostgreSQL, and the ways that lead there. */
 export type PatroniNode = Readonly<{
@@ -29,9 +17,6 @@ export type PatroniNode = Readonly<{
   readPostmasterPid: () => Promise<number>
   remove: () => Promise<void>
 }>
-
-/** `etcd`: from the node; the others: to it. `peers` is for the other nodes, `front` for HAProxy, `rest` for both. */
-export type NodeProxies = Readonly<Record<'etcd' | 'peers' | 'front' | 'rest', TcpProxy>>
 
 export async function startNode(
   common: NodeCommon,

@@ -4,6 +4,20 @@ import { quoteLiteral, quoteName } from '../../src/contract/text/quote.ts'
 
 export type TableName = Readonly<{ schema: string; name: string }>
 
+export type AboutTable = TableName &
+  Readonly<{
+    /** An estimate. */
+    rows: number
+    /** Not a view: has statistics and can be sampled. */
+    isStored: boolean
+    /** Has the column and the index that make a map fast. */
+    isPrepared: boolean
+    /** The geometry columns, fastest first. */
+    geometries: readonly string[]
+    /** All other columns. */
+    columns: readonly string[]
+  }>
+
 export type TileAt = Readonly<{ z: number; x: number; y: number }>
 
 export type Box = readonly [west: number, south: number, east: number, north: number]

@@ -6,9 +6,10 @@ import { SelectField } from '../parts/controls/select-field.tsx'
 import { useLoaded } from '../parts/loading.tsx'
 import { ErrorNotice } from '../parts/notice.tsx'
 import { useWork } from '../parts/work.ts'
+import type { DraftLayer, Kind } from './draft-layer.ts'
 import { describeSql, tableSql } from './layer-data.ts'
 import { deepest } from './layer-style.ts'
-import type { DraftLayer, Kind, MapBox } from './map-draft.ts'
+import type { MapBox } from './map-draft.ts'
 import { categoryColours } from './ramps.ts'
 
 type AddLayerProps = Readonly<{

@@ -4,8 +4,8 @@ import { SelectField } from '../parts/controls/select-field.tsx'
 import { ErrorNotice } from '../parts/notice.tsx'
 import { useWork } from '../parts/work.ts'
 import { breaksOf, type Method } from './breaks.ts'
+import type { ColourBy, DraftLayer } from './draft-layer.ts'
 import { type LayerColumn, readCategories, readNumbers } from './layer-data.ts'
-import type { ColourBy, DraftLayer } from './map-draft.ts'
 import { categoryColours, type RampName, rampNames } from './ramps.ts'
 
 type ColourFormProps = Readonly<{

@@ -2,7 +2,8 @@ import type { SqlAnswer } from '../../src/contract/documents.ts'
 import { requestJson } from '../api/request.ts'
 import { quoteName, readRows } from '../api/sql.ts'
 import { quotedTable, type TableId } from '../api/tables.ts'
-import type { DraftLayer, Kind, MapBox } from './map-draft.ts'
+import type { DraftLayer, Kind } from './draft-layer.ts'
+import type { MapBox } from './map-draft.ts'
 import {
   categoriesSql,
   isTooSmall,

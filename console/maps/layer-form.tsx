@@ -4,9 +4,9 @@ import { SelectField } from '../parts/controls/select-field.tsx'
 import { useLoaded } from '../parts/loading.tsx'
 import { ErrorNotice } from '../parts/notice.tsx'
 import { ColourForm } from './colour-form.tsx'
+import type { DraftLayer } from './draft-layer.ts'
 import { describeSql, type LayerColumn } from './layer-data.ts'
 import { deepest } from './layer-style.ts'
-import type { DraftLayer } from './map-draft.ts'
 
 type LayerFormProps = Readonly<{
   layer: DraftLayer

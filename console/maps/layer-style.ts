@@ -1,5 +1,5 @@
 import type { MapLegendSection } from '../../src/contract/documents.ts'
-import type { ColourBy, DraftLayer, LayerChoices } from './map-draft.ts'
+import type { ColourBy, DraftLayer, LayerChoices } from './draft-layer.ts'
 import { categoryColours, coloursIn, otherColour } from './ramps.ts'
 
 type StyleLayer = Readonly<Record<string, unknown>>

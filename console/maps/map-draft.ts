@@ -1,39 +1,6 @@
 import type { NamedMapTemplate, NamedMapView } from '../../src/contract/documents.ts'
-import type { Method } from './breaks.ts'
+import type { DraftLayer, LayerChoices } from './draft-layer.ts'
 import { layerStyle, legendOf } from './layer-style.ts'
-import type { RampName } from './ramps.ts'
-
-export type Kind = 'point' | 'line' | 'area'
-
-export type ColourBy =
-  | Readonly<{ by: 'one'; colour: string }>
-  | Readonly<{
-      by: 'numbers'
-      column: string
-      method: Method
-      count: number
-      ramp: RampName
-      breaks: readonly number[]
-    }>
-  | Readonly<{ by: 'categories'; column: string; values: readonly string[] }>
-
-/** A layer of a map in the editor. All but `columns` is in the template. */
-export type DraftLayer = Readonly<{
-  id: string
-  title: string
-  sql: string
-  geomColumn: string
-  srid: number
-  kind: Kind
-  colour: ColourBy
-  size: number
-  opacity: number
-  /** Empty: none. */
-  label: string
-  minzoom: number
-  maxzoom: number
-  popup: readonly string[]
-}>
 
 export type MapDraft = Readonly<{
   name: string
@@ -133,9 +100,6 @@ type Config = Readonly<{
   id?: string
   options: Readonly<{ sql?: string; geom_column?: string; srid?: number }>
 }>
-
-/** The choices in the editor, in the `metadata` of a layer of the style. */
-export type LayerChoices = Omit<DraftLayer, 'id' | 'sql' | 'geomColumn' | 'srid' | 'popup'>
 
 function layerOf(
   { id = '', options }: Config,

@@ -1,4 +1,3 @@
-import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useState } from 'preact/hooks'
 import { isOverTime } from '../api/api-error.ts'
 import { adoptStyles } from '../parts/browser/styles.ts'
@@ -14,33 +13,12 @@ import { LazyCell, LazyView, loadChanges, loadChart } from './lazy-view.tsx'
 import { LinkDialog } from './link-dialog.tsx'
 import { loadMap } from './map/lazy-maps.tsx'
 import css from './result.css' with { type: 'text' }
-import type { Result, ResultSource, ServerOrder } from './result.ts'
+import type { Result } from './result.ts'
 import type { ResultLook, ResultViewName } from './result-look.ts'
 import { ResultMenus } from './result-menus.tsx'
-import type { EarlierResult, ViewProps } from './view-props.ts'
+import type { ResultViewProps, ViewProps } from './view-props.ts'
 
 adoptStyles(css)
-
-export type ResultViewProps = Readonly<{
-  result: Result
-  look: ResultLook
-  /** The name of the key that ran it. */
-  asLabel: string
-  /** Buttons beside an error. */
-  errorActs?: ComponentChildren
-  /** The statement that a download and a map of many rows run again. Undefined if its key is not known. */
-  source: ResultSource | undefined
-  /** Of a result that was stored: when it was started, and how long it took. */
-  former?: Readonly<{ at: number; ms: number }> | undefined
-  /** Of the same statement, the last one first. */
-  earlier?: readonly EarlierResult[] | undefined
-  /** Buttons beside the value of a cell. */
-  cellActs?: ComponentChildren
-  /** Another search than that of the rows in the browser. */
-  find?: ComponentChildren
-  /** Runs the statement again with this order. */
-  sortOnServer?: ((order: ServerOrder) => void) | undefined
-}>
 
 /** A result with all its views. */
 export function ResultView(props: ResultViewProps) {

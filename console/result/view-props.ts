@@ -1,7 +1,30 @@
-import type { Result, ResultSource } from './result.ts'
+import type { ComponentChildren } from 'preact'
+import type { Result, ResultSource, ServerOrder } from './result.ts'
 import type { ResultLook } from './result-look.ts'
 
-/** `source`: the statement, and the key that ran it. */
+/** Of a result with all its views. */
+export type ResultViewProps = Readonly<{
+  result: Result
+  look: ResultLook
+  /** The name of the key that ran it. */
+  asLabel: string
+  /** Buttons beside an error. */
+  errorActs?: ComponentChildren
+  /** The statement that a download and a map of many rows run again. Undefined if its key is not known. */
+  source: ResultSource | undefined
+  /** Of a result that was stored: when it was started, and how long it took. */
+  former?: Readonly<{ at: number; ms: number }> | undefined
+  /** Of the same statement, the last one first. */
+  earlier?: readonly EarlierResult[] | undefined
+  /** Buttons beside the value of a cell. */
+  cellActs?: ComponentChildren
+  /** Another search than that of the rows in the browser. */
+  find?: ComponentChildren
+  /** Runs the statement again with this order. */
+  sortOnServer?: ((order: ServerOrder) => void) | undefined
+}>
+
+/** Of one view. `source`: the statement, and the key that ran it. */
 export type ViewProps = Readonly<{
   result: Result
   look: ResultLook

@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals'
 import { isBetweenWords, lexemes, textOf } from '../../src/sql-text/lexemes.ts'
 import { mostCompared, mostComparedBytes } from '../result/worker/protocol.ts'
-import type { Run } from './runs.ts'
+import type { Run } from './run.ts'
 
 /** A result whose tab is gone. Its answer stays for a while, to be compared with the next run of the statement. */
 export type FormerResult = Pick<Run, 'id' | 'text' | 'bound' | 'at' | 'as'> &

@@ -1,7 +1,10 @@
 import { signal } from '@preact/signals'
+import type { Credential } from '../api/credential.ts'
 import { listAllKeys } from '../api/keys.ts'
 import { session } from '../api/session.ts'
-import type { RunAs } from './runs.ts'
+
+/** A key, by the name that people know it by. */
+export type RunAs = Readonly<{ label: string; credential: Credential & { kind: 'key' } }>
 
 /** The key that statements run with. undefined: the session's own key. */
 export const chosenKey = signal<RunAs | undefined>(undefined)

@@ -3,7 +3,6 @@ import type { SqlValue } from '../../src/client/api/sql-statement.ts'
 import { changesCatalog, splitStatements } from '../../src/sql-text/statements.ts'
 import { ApiError } from '../api/api-error.ts'
 import { noteCatalogChange } from '../api/catalog.ts'
-import type { Credential } from '../api/credential.ts'
 import { noteInHistory } from '../api/history.ts'
 import { askToSignIn, session } from '../api/session.ts'
 import { serviceNow } from '../parts/browser/clock.ts'
@@ -11,12 +10,12 @@ import { path } from '../parts/browser/route.ts'
 import { plural, shorten } from '../parts/format.ts'
 import { tell } from '../parts/live.tsx'
 import { toast } from '../parts/toast.tsx'
-import { type Feed, Result, type ServerOrder } from '../result/result.ts'
+import { type Feed, Result } from '../result/result.ts'
 import { ResultLook } from '../result/result-look.ts'
 import { changeDraft, drafts } from './drafts.ts'
 import { dropFormer, holdFormer } from './former-results.ts'
-import type { BoundRange } from './parameters/given-values.ts'
-import { ownKey } from './run-as.ts'
+import type { Batch, Run, ToRun } from './run.ts'
+import { ownKey, type RunAs } from './run-as.ts'
 import {
   isForSession,
   leaveTransaction,
@@ -25,53 +24,6 @@ import {
   takeSession,
   transaction,
 } from './transaction.ts'
-
-export type RunAs = Readonly<{ label: string; credential: Credential & { kind: 'key' } }>
-
-/** The statements of one press of Run. They run one after the other. */
-type Batch = { readonly isInSession: boolean; isStopped: boolean }
-
-/** One statement that was run, with its result. */
-export type Run = Readonly<{
-  id: number
-  /** Its first words, for people. */
-  name: string
-  text: string
-  /** What is sent instead, if it has parameters. */
-  bound?: BoundRange['bound']
-  /** The draft it came from, to mark an error there. */
-  draftId: string
-  from: number
-  as: RunAs
-  result: Result
-  look: ResultLook
-  batch: Batch
-  /** When it was started, by the clock of the service. */
-  at: number
-  /** Of a result that this browser had stored: how long it took then. Its key may be gone. */
-  formerMs?: number | undefined
-  /** A plan is shown as a table of its nodes. */
-  isPlan: boolean
-  /** Makes PostgreSQL refuse more than one statement. */
-  isSingle?: boolean | undefined
-  /** The order that the service was asked for. */
-  order?: ServerOrder | undefined
-  /** Where it runs, if not at the SQL endpoint. */
-  feed?: Feed | undefined
-}>
-
-export type ToRun = Readonly<{
-  draftId: string
-  statements: readonly BoundRange[]
-  as: RunAs
-  /** Runs the statements elsewhere. */
-  feed?: Feed
-  /** Instead of the first words of the statement. */
-  name?: string
-  isPlan?: boolean
-  isSingle?: boolean
-  order?: ServerOrder
-}>
 
 /** They stay when the user opens another page of the console. */
 export const runs = signal<readonly Run[]>([])

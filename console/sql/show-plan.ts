@@ -3,8 +3,8 @@ import { requestJson } from '../api/request.ts'
 import { shorten } from '../parts/format.ts'
 import { toast } from '../parts/toast.tsx'
 import type { BoundRange } from './parameters/given-values.ts'
-import { currentRunAs } from './run-as.ts'
-import { type RunAs, runStatements } from './runs.ts'
+import { currentRunAs, type RunAs } from './run-as.ts'
+import { runStatements } from './runs.ts'
 import { rolledBack } from './transaction.ts'
 
 /** Shows the plan. With `isAnalyzed` runs EXPLAIN ANALYZE, if a plain EXPLAIN succeeds first. */

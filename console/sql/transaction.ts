@@ -4,7 +4,7 @@ import type { ClientSession } from '../../src/client/session/client-session.ts'
 import type { TransactionState } from '../../src/contract/session-frames.ts'
 import { controlsTransaction, type StatementRange } from '../../src/sql-text/statements.ts'
 import type { Feed } from '../result/result.ts'
-import type { RunAs } from './runs.ts'
+import type { RunAs } from './run-as.ts'
 
 /** The open transaction of the editor; `lost`: why it was rolled back. */
 export type EditorTransaction = Readonly<{

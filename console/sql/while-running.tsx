@@ -1,6 +1,7 @@
 import { useEffect } from 'preact/hooks'
 import { Dialog } from '../parts/controls/dialog.tsx'
-import { canRunBeside, heldBack, isRunOpen, runNow, runs, stopAll, type ToRun } from './runs.ts'
+import type { ToRun } from './run.ts'
+import { canRunBeside, heldBack, isRunOpen, runNow, runs, stopAll } from './runs.ts'
 
 /** Asks what to do with a statement that the user starts while another one is running. */
 export function WhileRunning() {

@@ -1,7 +1,7 @@
 import type { SortOrder } from '../../../src/contract/formats.ts'
 import { formatCount } from '../../parts/format.ts'
 import { Notice } from '../../parts/notice.tsx'
-import type { ResultViewProps } from '../result-view.tsx'
+import type { ResultViewProps } from '../view-props.ts'
 
 /** Offers to sort on the server what the browser cannot: too many rows, or not all of them. */
 export function SortNotice({ result, look, sortOnServer }: ResultViewProps) {

@@ -1,5 +1,6 @@
 import { readRows } from '../../api/sql.ts'
 import {
+  type AboutTable,
   aboutColumnSql,
   aboutTableSql,
   type Box,
@@ -10,20 +11,6 @@ import {
   type TableName,
 } from '../../geo/rows-sql.ts'
 import { type TileSource, tilesOfTable } from './tile-source.ts'
-
-export type AboutTable = TableName &
-  Readonly<{
-    /** An estimate. */
-    rows: number
-    /** Not a view: has statistics and can be sampled. */
-    isStored: boolean
-    /** Has the column and the index that make a map fast. */
-    isPrepared: boolean
-    /** The geometry columns, fastest first. */
-    geometries: readonly string[]
-    /** All other columns. */
-    columns: readonly string[]
-  }>
 
 const mercator = 'the_geom_webmercator'
 

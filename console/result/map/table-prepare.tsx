@@ -1,10 +1,9 @@
 import { isFinal } from '../../../src/contract/job-status.ts'
 import { startJob, watchJob } from '../../api/jobs.ts'
 import { session } from '../../api/session.ts'
-import { prepareSql } from '../../geo/rows-sql.ts'
+import { type AboutTable, prepareSql } from '../../geo/rows-sql.ts'
 import { ErrorNotice, Notice } from '../../parts/notice.tsx'
 import { useWork } from '../../parts/work.ts'
-import type { AboutTable } from './table-about.ts'
 
 /** Offers to prepare a table for maps, by a job, and waits for it. */
 export function PrepareNotice({ table, done }: Readonly<{ table: AboutTable; done: () => void }>) {

@@ -1,9 +1,16 @@
 import { hasCode } from '../../../src/client/cartage-error.ts'
 import { quoteName } from '../../../src/contract/text/quote.ts'
 import type { Credential } from '../../api/credential.ts'
-import { type Box, type DrawnColumn, percentFor, rowsOf, sampled, type TileAt } from '../../geo/rows-sql.ts'
+import {
+  type AboutTable,
+  type Box,
+  type DrawnColumn,
+  percentFor,
+  rowsOf,
+  sampled,
+  type TileAt,
+} from '../../geo/rows-sql.ts'
 import { makeMap, readMapTile, readTableTile } from './service-tiles.ts'
-import type { AboutTable } from './table-about.ts'
 
 /** A tile, and how it was drawn. `isTruncated`: it has too many rows to draw each. `percent`: the share of rows that was read. */
 export type ReadTile = Readonly<{ bytes: ArrayBuffer; isTruncated: boolean; percent: number }>

@@ -8,13 +8,13 @@ import { Load } from '../../parts/loading.tsx'
 import { Empty } from '../../parts/notice.tsx'
 import { useResultChart } from '../chart-view.tsx'
 import resultCss from '../result.css' with { type: 'text' }
-import type { DrawnProps } from './part-content.tsx'
+import type { DrawnPartProps } from './drawn-part.ts'
 import { mostRows } from './read-part.ts'
 
 adoptStyles(resultCss)
 
 /** A chart of the rows of a part, with its choices where it is changed. */
-export default function PartChart({ part, result, changeChart }: DrawnProps) {
+export default function PartChart({ part, result, changeChart }: DrawnPartProps) {
   const { columns, rows } = result.progress.value
   const spec = part.chart ?? firstChart(columns)
   if (!spec) return <Empty>A chart needs a column that is not a geometry.</Empty>
@@ -33,7 +33,7 @@ export default function PartChart({ part, result, changeChart }: DrawnProps) {
   )
 }
 
-function Drawn({ result, spec }: Pick<DrawnProps, 'result'> & Readonly<{ spec: ChartDefinition }>) {
+function Drawn({ result, spec }: Pick<DrawnPartProps, 'result'> & Readonly<{ spec: ChartDefinition }>) {
   const read = useResultChart(result, spec)
   return (
     <div class="chart-place">

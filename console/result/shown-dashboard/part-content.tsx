@@ -1,14 +1,10 @@
 import type { ComponentType } from 'preact'
-import type { ChartDefinition } from '../../../src/contract/charts.ts'
 import type { DashboardPart } from '../../../src/contract/dashboards.ts'
 import { Load, useLoaded } from '../../parts/loading.tsx'
-import type { Result } from '../result.ts'
+import type { ChangeChart, DrawnPartProps } from './drawn-part.ts'
 import { NumberValue } from './number-value.tsx'
 import type { PartRows } from './read-part.ts'
 import { RowsTable } from './rows-table.tsx'
-
-/** Called with another way to draw the chart of a part. */
-export type ChangeChart = (chart: ChartDefinition) => void
 
 type ContentProps = Readonly<{
   part: DashboardPart
@@ -32,18 +28,13 @@ export function PartContent({ part, found, label, changeChart }: ContentProps) {
   return <RowsTable label={label} columns={columns} rows={rows} />
 }
 
-export type DrawnProps = Readonly<{
-  part: DashboardPart
-  result: Result
-  changeChart?: ChangeChart | undefined
-}>
-type Loader = () => Promise<{ default: ComponentType<DrawnProps> }>
+type Loader = () => Promise<{ default: ComponentType<DrawnPartProps> }>
 
 const loadMap: Loader = () => import('./part-map.tsx')
 const loadChart: Loader = () => import('./part-chart.tsx')
 
 /** The code of maps and charts is loaded when there is one. */
-function Lazy({ load, ...props }: DrawnProps & Readonly<{ load: Loader }>) {
+function Lazy({ load, ...props }: DrawnPartProps & Readonly<{ load: Loader }>) {
   const loaded = useLoaded(load, [load])
   return <Load from={loaded}>{({ default: Drawn }) => <Drawn {...props} />}</Load>
 }

@@ -2,7 +2,8 @@ import { formatAge, plural } from '../../parts/format.ts'
 import { readKeptRows } from '../../result/kept-results.ts'
 import type { EarlierResult } from '../../result/view-props.ts'
 import { canBeCompared, type FormerResult, formerResults, normalText } from '../former-results.ts'
-import { type Run, runs } from '../runs.ts'
+import type { Run } from '../run.ts'
+import { runs } from '../runs.ts'
 import { type KeptTab, keptTabs } from './kept-tabs.ts'
 
 type Ran = Pick<Run, 'id' | 'text' | 'at'> & Readonly<{ bound?: { params: readonly unknown[] } | undefined }>

@@ -11,7 +11,8 @@ import {
   readKeptResults,
   readKeptRows,
 } from '../../result/kept-results.ts'
-import { addStored, closeRun, nextId, person, pinned, type Run, runs, togglePinned } from '../runs.ts'
+import type { Run } from '../run.ts'
+import { addStored, closeRun, nextId, person, pinned, runs, togglePinned } from '../runs.ts'
 
 /** A pinned result that this browser has stored, and whose rows are not read yet. `id`: of its tab. */
 export type KeptTab = Readonly<{ id: number; about: KeptResult }>

@@ -1,6 +1,7 @@
 import { useEffect, useState } from 'preact/hooks'
 import { formatAge, formatTime, plural, shorten } from '../../parts/format.ts'
-import { isRunOpen, pinned, type Run, runs, shownRun } from '../runs.ts'
+import type { Run } from '../run.ts'
+import { isRunOpen, pinned, runs, shownRun } from '../runs.ts'
 import { closeKept, type KeptTab, keptTabs, showKept, togglePin } from './kept-tabs.ts'
 
 /** A tab for each result: its first words, rows, key and age. */
