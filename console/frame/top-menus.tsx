@@ -49,8 +49,11 @@ export function UserMenu({ openPalette }: Readonly<{ openPalette: () => void }>)
 }
 
 /** With `isForgetting`, also deletes drafts, history and job ids from this browser. */
-async function leave(isForgetting: boolean): Promise<void> {
-  if (isForgetting) await forgetThisComputer()
-  navigate('/', { replace: true })
-  signOut()
-}
+const leave = (isForgetting: boolean) =>
+  navigate('/', {
+    open: async () => {
+      if (isForgetting) await forgetThisComputer()
+      navigate('/', { replace: true })
+      signOut()
+    },
+  })

@@ -18,7 +18,7 @@ export const pathTo = (...segments: string[]) => `/${segments.map(encodeURICompo
 /** The `href` of a link to a page of the console. */
 export const hrefOf = (to: string) => `${root}${to}`
 
-/** Called in place of opening another page. To open it all the same, it calls `leave`. */
+/** Called in place of opening another page. To open it all the same, it ends itself and calls `leave`. */
 export type LeaveGuard = (leave: () => void) => void
 
 let guard: LeaveGuard | undefined
@@ -28,23 +28,23 @@ export function guardLeaving(next: LeaveGuard | undefined): void {
   guard = next
 }
 
-export function navigate(to: string, { replace = false } = {}): void {
-  unlessHeld(to.split(/[?#]/, 1)[0]!, () => {
-    if (replace) history.replaceState(null, '', hrefOf(to))
-    else history.pushState(null, '', hrefOf(to))
-    readAddress()
-  })
-}
-
-function unlessHeld(next: string, open: () => void): void {
-  const held = next === path.peek() ? undefined : guard
-  const leave = () => {
-    guard = undefined
-    open()
-  }
-  if (held) held(leave)
+/** If a guard holds it back, the page is opened later or never. With `open`, that is done in place of opening it. */
+export function navigate(
+  to: string,
+  {
+    replace = false,
+    open = () => {
+      if (replace) history.replaceState(null, '', hrefOf(to))
+      else history.pushState(null, '', hrefOf(to))
+      readAddress()
+    },
+  }: Readonly<{ replace?: boolean; open?: () => void }> = {},
+): void {
+  if (isHeld(to.split(/[?#]/, 1)[0]!)) guard!(open)
   else open()
 }
+
+const isHeld = (next: string) => guard && next !== path.peek()
 
 /** Handles clicks on links within the console. Other links, and those for a new tab, are left to the browser. */
 export function followLinks(): void {
@@ -52,7 +52,7 @@ export function followLinks(): void {
   document.addEventListener('click', (event) => {
     if (
       event.defaultPrevented ||
-      event.button !== 0 ||
+      event.button ||
       event.metaKey ||
       event.ctrlKey ||
       event.shiftKey ||
@@ -61,7 +61,7 @@ export function followLinks(): void {
       return
     const link = (event.target as Element).closest?.('a')
     if (!link || link.target || link.hasAttribute('download') || link.origin !== location.origin) return
-    if (link.pathname !== root && !link.pathname.startsWith(`${root}/`)) return
+    if (!`${link.pathname}/`.startsWith(`${root}/`)) return
     event.preventDefault()
     navigate(link.pathname.slice(root.length) + link.search + link.hash)
   })
@@ -69,10 +69,10 @@ export function followLinks(): void {
 
 /** The browser has changed the address already: while a guard asks, it is that of the shown page again. */
 function goBack(): void {
-  const next = readPath()
-  const isHeld = guard !== undefined && next !== path.peek()
-  if (isHeld) history.pushState(null, '', hrefOf(path.peek() + fragment.peek()))
-  unlessHeld(next, () => (isHeld ? history.back() : readAddress()))
+  if (isHeld(readPath())) {
+    history.pushState(null, '', hrefOf(path.peek() + fragment.peek()))
+    guard!(() => history.back())
+  } else readAddress()
 }
 
 function readAddress(): void {

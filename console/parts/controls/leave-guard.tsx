@@ -3,22 +3,21 @@ import { useEffect, useState } from 'preact/hooks'
 import { guardLeaving } from '../browser/route.ts'
 import { Confirm } from './dialog.tsx'
 
-/** While it is rendered: asks before another page is opened, and has the browser ask before it closes the tab. */
+/** While it is rendered: asks before another page is opened or the user signs out, and has the browser ask before it closes the tab. */
 export function LeaveGuard({ children }: Readonly<{ children: ComponentChildren }>) {
   const [held, hold] = useState<Readonly<{ leave: () => void }> | undefined>(undefined)
   useEffect(() => {
-    const ask = (event: BeforeUnloadEvent) => event.preventDefault()
-    addEventListener('beforeunload', ask)
+    addEventListener('beforeunload', askInBrowser)
     guardLeaving((leave) => hold({ leave }))
-    return () => {
-      removeEventListener('beforeunload', ask)
-      guardLeaving(undefined)
-    }
+    return end
   }, [])
   if (!held) return null
   const finish = (isConfirmed: boolean) => {
     hold(undefined)
-    if (isConfirmed) held.leave()
+    if (!isConfirmed) return
+    // Signing out loads the page again: the browser would ask, too.
+    end()
+    held.leave()
   }
   return (
     <Confirm title="Leave without saving?" act="Leave" onDone={finish}>
@@ -26,3 +25,10 @@ export function LeaveGuard({ children }: Readonly<{ children: ComponentChildren 
     </Confirm>
   )
 }
+
+function end(): void {
+  removeEventListener('beforeunload', askInBrowser)
+  guardLeaving(undefined)
+}
+
+const askInBrowser = (event: BeforeUnloadEvent) => event.preventDefault()

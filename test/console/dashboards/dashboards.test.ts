@@ -319,3 +319,31 @@ test('a dashboard that somebody has saved since it was opened is not deleted bef
   const gone = `${user.base}/api/v4/dashboards/one?api_key=${user.masterToken}`
   assert.equal((await fetch(gone)).status, 404)
 })
+
+test('a dashboard with changes that are not saved asks once before its editor signs out', async (t) => {
+  const house = await openConsole(t)
+  const { page, user } = house
+  await put(user, 'one', { title: 'One' })
+  await house.signInAt('/dashboards/board/one/edit')
+  const title = page.getByLabel('Title')
+  const question = page.getByRole('dialog', { name: 'Leave without saving?' })
+  const askedByBrowser: string[] = []
+  page.on('dialog', async (dialog) => {
+    askedByBrowser.push(dialog.type())
+    await dialog.accept()
+  })
+  const signOut = async () => {
+    await page.getByRole('button', { name: user.username }).click()
+    await page.getByRole('menuitem', { name: 'Sign out', exact: true }).click()
+  }
+  await title.fill('Another title')
+  await signOut()
+  await question.getByRole('button', { name: 'Cancel' }).click()
+  assert.equal(await title.inputValue(), 'Another title')
+  assert.equal(new URL(page.url()).pathname, '/console/dashboards/board/one/edit')
+  await signOut()
+  await question.getByRole('button', { name: 'Leave' }).click()
+  await page.getByRole('button', { name: 'Sign in' }).waitFor()
+  assert.deepEqual(askedByBrowser, [])
+  assert.equal((await read(user, 'one')).title, 'One')
+})
