@@ -163,6 +163,7 @@ const queries: Readonly<Record<string, string>> = {
   listAudit: `Argument<AdminClient['audit'], 0>`,
   readActivity: `Argument<AdminClient['activity'], 0>`,
   readUserUsage: `Argument<AdminClient['users']['usage'], 1> & { format?: 'json' | 'csv' }`,
+  readOwnActivity: `Argument<Client['activity'], 0>`,
   readUsage: `Argument<Client['usage'], 0> & { format?: 'json' | 'csv' }`,
   listMoves: `Argument<AdminClient['moves']['list'], 0>`,
 }
