@@ -78,7 +78,7 @@ export const entries: readonly Entry[] = [
   {
     name: 'jobs-fairness',
     title: 'The single job of a user, while another one has 10,000 waiting for the same slot',
-    baseline: 'the same while nobody has',
+    baseline: 'the same with no jobs waiting',
     unit: 'ms',
     aim: 'no more than one job longer',
     pairs: 5,

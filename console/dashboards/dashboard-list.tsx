@@ -45,7 +45,7 @@ export function DashboardList() {
 }
 
 function FoundDashboards({ dashboards }: Readonly<{ dashboards: readonly DashboardSummary[] }>) {
-  if (dashboards.length === 0) return <Empty>No dashboard has such a name.</Empty>
+  if (dashboards.length === 0) return <Empty>No dashboard matches.</Empty>
   return (
     <div class="panel flush scroll-x">
       <table class="list">

@@ -25,7 +25,7 @@ export function ChangeGrants({ name }: Readonly<{ name: string }>) {
   return (
     <>
       <h1>Grants of {name}</h1>
-      <p class="muted">They are in force as soon as they are saved. The token stays.</p>
+      <p class="muted">Changes take effect when you save them. The token stays the same.</p>
       <Load from={loaded}>{(found) => <GrantsForm name={name} {...found} />}</Load>
     </>
   )

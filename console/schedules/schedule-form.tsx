@@ -99,7 +99,7 @@ function Values({ params }: Readonly<{ params: readonly unknown[] }>) {
 function NotifyField({ value, change }: Readonly<{ value: string; change: (url: string) => void }>) {
   return (
     <label>
-      Notify (optional): an address that is told of the end of its jobs, and when it is disabled
+      Notify (optional): an address that gets a message when a job ends or the schedule is disabled
       <input
         type="url"
         placeholder="https://"

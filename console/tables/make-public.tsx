@@ -20,7 +20,7 @@ export function AskToMakePublic({ table, makePublic, close }: AskProps) {
         Anyone who knows the address can read all rows and columns of {shownTable(table)}, without a key. They
         can also find it in the list of your public tables.
       </p>
-      <p>Nobody can change it without a key. You can make it private again at any time.</p>
+      <p>Changes still need a key. You can make the table private again at any time.</p>
       <div class="dialog-acts">
         <button type="button" onClick={close}>
           Cancel

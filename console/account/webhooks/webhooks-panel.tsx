@@ -21,9 +21,7 @@ export function WebhooksPanel() {
   return (
     <section class="panel stack" aria-labelledby="webhooks">
       <h2 id="webhooks">Webhooks</h2>
-      <p class="muted">
-        Each address is told of the end of every job and import of this account, by a signed message.
-      </p>
+      <p class="muted">Each address gets a signed message when a job or import of this account ends.</p>
       <Load from={webhooks} lines={2}>
         {(all) => <WebhookList webhooks={all} changed={webhooks.reload} tested={() => setRound(round + 1)} />}
       </Load>

@@ -140,7 +140,7 @@ function Drain({ of: { name, databases }, changed, failed }: OneHostProps) {
     <ConfirmedAct name={name} label={`Drain ${name}`} act="Drain host" run={drain} failed={failed}>
       <p>
         {name} takes no more users. Its databases ({formatCount(databases)}) move to other hosts one by one.
-        The users of a database that moves are answered 503 meanwhile, and their jobs wait.
+        While a database moves, its users get 503 and their jobs wait.
       </p>
     </ConfirmedAct>
   )

@@ -63,7 +63,7 @@ function KnownPlan({
           <p class="muted">Users of this plan: {formatCount(users)}.</p>
         </div>
         <ConfirmedAct name={name} label="Delete" act="Delete plan" run={remove} failed={setFailure}>
-          <p>A plan that users refer to cannot be deleted.</p>
+          <p>A plan that users have cannot be deleted.</p>
         </ConfirmedAct>
       </div>
       <form class="panel stack" onSubmit={submit}>

@@ -32,7 +32,7 @@ const tabs = [
 function ShownPlan({ plan: { lines, facts, text } }: Readonly<{ plan: Plan }>) {
   const id = useId()
   const [view, setView] = useState<'tree' | 'text'>('tree')
-  if (text === '[]') return <Empty>Stopped before the plan was there.</Empty>
+  if (text === '[]') return <Empty>Stopped before the plan was ready.</Empty>
   return (
     <>
       <div class="row">

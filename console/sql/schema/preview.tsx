@@ -42,7 +42,7 @@ export function SchemaPreview({ item }: Readonly<{ item: SchemaItem | undefined 
     case 'functions':
       return <Pane title="Functions">{plural(item.count, 'function')} of the account</Pane>
     default:
-      return <Pane>The search finds those that are not listed.</Pane>
+      return <Pane>Use the search to find the tables that are not listed.</Pane>
   }
 }
 
@@ -91,7 +91,7 @@ function TablePreview({ table, isRested }: Rested & Readonly<{ table: CatalogTab
         <a href={hrefOf(pathTo('tables', table.schema, table.name))}>Open table</a>
       </p>
       {facts?.isOfAnother ? (
-        <p class="muted">Belongs to another user: its rows are not read unasked.</p>
+        <p class="muted">Belongs to another user. Its rows are read only when you ask.</p>
       ) : isPreviewed(table) ? (
         facts && <FirstRows table={table} />
       ) : (

@@ -37,7 +37,9 @@ export function CreateIndex({ table, columns, first, ...dialog }: CreateProps) {
       isLong
       {...dialog}
     >
-      <p>An index makes filters and sorting by its columns fast. Nobody can change rows while it is made.</p>
+      <p>
+        An index makes filters and sorting by its columns fast. Rows cannot be changed while it is created.
+      </p>
       <fieldset class="index-columns">
         <legend>Columns, in the order in which you choose them</legend>
         {columns.slice(0, mostOffered).map(({ name }) => (

@@ -66,7 +66,7 @@ export function ImportView({ files, again, otherwise }: ImportViewProps) {
           <button type="button" onClick={look}>
             Show layers and first rows
           </button>
-          <span class="muted">The file is sent for it, and once more for the import.</span>
+          <span class="muted">The preview sends the file once, and the import sends it again.</span>
         </div>
       )}
       {!runs && (
