@@ -12,6 +12,7 @@ const layers = [
   ['http', 'worker', 'cli'],
   [
     'activity',
+    'history',
     'sessions',
     'imports',
     'exports',

@@ -15,6 +15,7 @@ import { tilesOf } from './api/tiles-api.ts'
 import { uploadsOf } from './api/uploads-api.ts'
 import { webhooksOf } from './api/webhooks-api.ts'
 import type { Numbers } from './exact-json.ts'
+import { historyOf } from './history-api.ts'
 import { basicOf } from './http/basic.ts'
 import { connect } from './http/connect.ts'
 import { sendForJson } from './http/send-checked.ts'
@@ -44,6 +45,7 @@ export function userClient(options: ClientOptions, transport: Transport) {
     ...sessionsOf({ baseUrl: connection.baseUrl, account, username, token, numbers, transport }),
     dashboards: dashboardsOf(connection, account),
     exports: exportsOf(connection, account),
+    history: historyOf(connection, account),
     imports: importsOf(connection, account),
     jobs: jobsOf(connection, account),
     keys: keysOf(connection, account),

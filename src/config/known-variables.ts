@@ -262,7 +262,7 @@ export const variables = {
   rateLimitImports: rate('CARTAGE_RATE_LIMIT_IMPORTS', 'requests of one user that begin or cancel imports'),
   rateLimitTables: rate(
     'CARTAGE_RATE_LIMIT_TABLES',
-    'requests of one user to viz, datasets, usage, activity and me',
+    'requests of one user to viz, datasets, usage, activity, history and me',
   ),
   rateLimitTile: rate('CARTAGE_RATE_LIMIT_TILE', 'requests of one user for vector tiles'),
   rateLimitMap: rate('CARTAGE_RATE_LIMIT_MAP', 'requests of one user that instantiate maps'),
@@ -288,6 +288,13 @@ export const variables = {
     1,
   ),
   jobRetentionDays: days('CARTAGE_JOB_RETENTION_DAYS', 30, 'how long finished jobs are kept', 1),
+
+  historyDays: days(
+    'CARTAGE_HISTORY_DAYS',
+    90,
+    'how long the statements that people ran in the console are kept, at most 500 of a key; 0 keeps none',
+    0,
+  ),
 
   copyTimeoutMs: milliseconds(
     'CARTAGE_COPY_TIMEOUT_MS',

@@ -13,6 +13,7 @@ import type { Api, DataService, SchemaPermission, TablePermission } from './gran
 import type { CheckStatus, HostVerdict, ReadinessStatus, ReplicationRole } from './health-names.ts'
 import type { JobStatus, StepStatus } from './job-status.ts'
 import type { KeyType, ReadFrom } from './key-names.ts'
+import type { historyOutcomes } from './limits.ts'
 import type { DatasetMode, DatasetPrivacy, Privacy } from './table-names.ts'
 import type { UsageKind, UsagePeriod } from './usage-names.ts'
 import type { Notify } from './webhooks.ts'
@@ -854,4 +855,63 @@ export type StoppedActivity = Readonly<{
   }>[]
   /** Processes that did not answer in time: what they run may not have been stopped. */
   silent_processes: number
+}>
+
+/** The history of statements that people ran. */
+export type HistoryOutcome = (typeof historyOutcomes)[number]
+
+export type KeptStatement = Readonly<{
+  id: string
+  /** When the service was told. */
+  at: string
+  /** The name of the key that ran it; null if that key was deleted. */
+  key: string | null
+  text: string
+  text_is_cut: boolean
+  outcome: HistoryOutcome
+  /** How long it took. */
+  ms: number
+  rows: number | null
+  /** The code of its error, or its SQLSTATE. */
+  code: string | null
+}>
+
+export type HistoryList = Readonly<{
+  /** For how long statements are kept; 0: the operator keeps none. */
+  kept_days: number
+  /** The newest first. */
+  statements: readonly KeptStatement[]
+  /** For `before` of the next page; null: this is the last. */
+  next: number | null
+}>
+
+export type NewStatement = Readonly<{
+  /** A UUID of your own: one that is told twice is kept once. */
+  id: string
+  text: string
+  text_is_cut?: boolean
+  outcome: HistoryOutcome
+  ms: number
+  rows?: number | null
+  code?: string | null
+  /** The key that ran it, if that is another one: the public key or, with the master key, any of the account. */
+  key?: string
+}>
+
+export type ToldStatement = Readonly<{
+  id: string
+  /** False: the operator keeps no history. */
+  kept: boolean
+}>
+
+export type HistoryFilter = Readonly<{
+  /** What ran with this key; with the master key. Unless told, the history of your own key. */
+  key?: string | undefined
+  /** The user whose key it is: for owners and admins of an organization. */
+  target_user?: string | undefined
+  /** Statements with this text. */
+  search?: string | undefined
+  /** `next` of the page before. */
+  before?: number | undefined
+  limit?: number | undefined
 }>

@@ -71,3 +71,19 @@ export const maxBadRows = 1_000_000
 export const defaultLinkSeconds = 86_400
 export const maxLinkSeconds = 604_800
 export const maxLinkDownloads = 1_000_000
+
+/** How a statement in the history ended. */
+export const historyOutcomes = ['done', 'failed', 'stopped'] as const
+
+/** Of a statement in the history, in characters: the rest is cut off. */
+export const maxHistoryText = 20_000
+/** Of the history of a key. */
+export const maxHistoryEntries = 500
+/** Of a text that is looked for, in characters: the search takes as long as it times the texts. */
+export const maxHistorySearch = 100
+export const maxHistoryPage = 200
+export const defaultHistoryPage = 50
+/** Of a code of an error, in characters. */
+export const maxHistoryCode = 63
+/** Of a time in milliseconds, and of a count of rows. */
+export const maxHistoryNumber = 1_000_000_000_000_000

@@ -13,6 +13,7 @@ import { dashboardsRoutes } from './dashboards/routes.ts'
 import { datasetsRoutes } from './datasets/routes.ts'
 import { exportsRoutes } from './exports/routes.ts'
 import { healthRoutes } from './health/routes.ts'
+import { historyRoutes } from './history/routes.ts'
 import { homeRoutes } from './home/routes.ts'
 import { importsRoutes } from './imports/routes.ts'
 import { jobsRoutes } from './jobs/routes.ts'
@@ -107,6 +108,7 @@ async function accountRoutes(app: FastifyInstance, services: Services): Promise<
   await add(app, datasetsRoutes, services)
   await add(app, usageRoutes, services)
   await add(app, activityRoutes, services)
+  await add(app, historyRoutes, services)
   await add(app, tilesRoutes, services)
   await add(app, tileSourceRoutes, services)
   await add(app, mapsRoutes, services)

@@ -16,6 +16,7 @@ import type { Config } from '../config/config.ts'
 import { ConfigError } from '../config/config-variables.ts'
 import { openCopies } from '../copy/copies.ts'
 import { Dashboards } from '../dashboards/dashboards.ts'
+import { KeepHistory } from '../history/keep-history.ts'
 import type { Installation } from '../hosts/installation.ts'
 import { loadHosts } from '../hosts/load-hosts.ts'
 import { connectInstallation } from '../hosts/open-installation.ts'
@@ -110,6 +111,7 @@ async function startParts(
   const directory = makeDirectory(installation, lost, started)
   const audit = startAudit(installation, config, started)
   startUsage(installation, started)
+  startHistory(installation, config, started)
   const questions = new AnswerQuestions(installation.databases, log)
   directory.hear(activityChannel, (id) => void questions.answer(id))
   const readiness = { isReady: false }
@@ -224,6 +226,12 @@ function startUsage({ databases, log }: Installation, started: StartedParts): vo
   const usage = new KeepUsage(databases, log)
   started.push({ name: 'usage', limitMs: 2_000, stop: () => usage.stop() })
   usage.start()
+}
+
+function startHistory({ databases, log }: Installation, config: Config, started: StartedParts): void {
+  const history = new KeepHistory(databases, config.historyDays, log)
+  started.push({ name: 'history', limitMs: 0, stop: () => history.stop() })
+  history.start()
 }
 
 /** What all requests share: built once per process. */

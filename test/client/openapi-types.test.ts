@@ -117,6 +117,8 @@ const answers: Readonly<Record<string, string>> = {
   readActivity: `Answer<AdminClient['activity']>`,
   readUserUsage: `Answer<AdminClient['users']['usage']>`,
   readOwnActivity: `Answer<Client['activity']>`,
+  listHistory: `Answer<Client['history']['list']>`,
+  tellHistory: `Answer<Client['history']['add']>`,
   readUsage: `Answer<Client['usage']>`,
   stopActivity: `Answer<AdminClient['stopActivity']>`,
   stopUserActivity: `Answer<AdminClient['users']['stopActivity']>`,
@@ -164,6 +166,8 @@ const queries: Readonly<Record<string, string>> = {
   readActivity: `Argument<AdminClient['activity'], 0>`,
   readUserUsage: `Argument<AdminClient['users']['usage'], 1> & { format?: 'json' | 'csv' }`,
   readOwnActivity: `Argument<Client['activity'], 0>`,
+  listHistory: `Argument<Client['history']['list'], 0>`,
+  clearHistory: `Argument<Client['history']['clear'], 0>`,
   readUsage: `Argument<Client['usage'], 0> & { format?: 'json' | 'csv' }`,
   listMoves: `Argument<AdminClient['moves']['list'], 0>`,
 }
@@ -180,6 +184,7 @@ const bodies: Readonly<Record<string, string>> = {
   createJobByV4: `{ query: Argument<Client['jobs']['create'], 0> } & Omit<Argument<Client['jobs']['create'], 1>, 'idempotencyKey'>`,
   updateJobByV4: `{ query: Argument<Client['jobs']['update'], 1>; params?: Argument<Client['jobs']['update'], 2> }`,
   createExport: `{ q: Argument<Client['exports']['link'], 0> } & Argument<Client['exports']['link'], 1>`,
+  tellHistory: `NewStatement`,
   createWebhook: `Argument<Client['webhooks']['create'], 0>`,
   changeWebhook: `Argument<Client['webhooks']['change'], 1>`,
   saveDashboard: `Argument<Client['dashboards']['save'], 1>`,
@@ -242,6 +247,8 @@ const others = [
   'runQueryByGet',
   'describeQueries',
   'deleteTable',
+  'clearHistory',
+  'deleteFromHistory',
   'createUpload',
   'readUpload',
   'showUpload',
@@ -325,7 +332,7 @@ import type { DownloadOptions } from '../../../src/client/api/data-api.ts'
 import type { MapTileOptions, ViewerTokens } from '../../../src/client/api/maps-api.ts'
 import type { ImportedRows, ImportOptions, ImportQuery } from '../../../src/client/api/imports-api.ts'
 import type { Client } from '../../../src/client/user-client.ts'
-import type { FullJobDocument, JobList, NewItem, ScheduleList } from '../../../src/contract/documents.ts'
+import type { FullJobDocument, JobList, NewItem, NewStatement, ScheduleList } from '../../../src/contract/documents.ts'
 
 /** Not deeper, so that its members can be counted. */
 type Json = string | number | boolean | null | readonly unknown[] | Record<string, unknown>

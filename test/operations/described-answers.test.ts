@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { type OperationId, operations, pathOf } from '../../src/contract/operations.ts'
@@ -95,6 +96,9 @@ async function askForTables(ask: Ask, name: string, masterToken: string): Promis
   await ask('deleteTable', 404, { parameters: { name, table: 'none' } })
   await ask('listDatasets', 200, { parameters: { name } })
   await ask('readOwnActivity', 200, { parameters: { name } })
+  const told = { id: randomUUID(), text: 'select 1', outcome: 'done', ms: 1, rows: 1 }
+  await ask('tellHistory', 200, { parameters: { name }, json: told })
+  await ask('listHistory', 200, { parameters: { name } })
   await ask('readUsage', 200, { parameters: { name } })
   await ask('whoAmI', 200, { query: { api_key: masterToken }, headers: {} })
   await ask('whoAmIByV3', 401, { headers: {} })

@@ -120,5 +120,7 @@ const members: Partial<Record<OperationId, readonly string[]>> = {
   listDatasets: ['result', 'total'],
   whoAmI: ['username', 'user_data'],
   readOwnActivity: ['statements', 'left_out'],
+  listHistory: ['statements', 'kept_days'],
+  tellHistory: ['kept'],
   readUsage: ['username', 'periods'],
 }

@@ -1,0 +1,34 @@
+import type { HistoryFilter, HistoryList, NewStatement, ToldStatement } from '../contract/documents.ts'
+import { maxHistoryText } from '../contract/limits.ts'
+import { beginningOf } from '../contract/text/format.ts'
+import { randomUuid } from './http/random-uuid.ts'
+import { type Connection, sendForText } from './http/send.ts'
+import { sendForJson } from './http/send-checked.ts'
+
+/** `id`: a new one unless told. */
+export type RanStatement = Omit<NewStatement, 'id'> & Readonly<{ id?: string }>
+
+/** The statements that people ran, kept by the service for each key. */
+export function historyOf(connection: Connection, name: string) {
+  return {
+    /** The newest first. `kept_days` is 0 if the operator keeps none. */
+    list: (query: HistoryFilter = {}) =>
+      sendForJson<HistoryList>(connection, 'listHistory', { parameters: { name }, query }),
+    /** Tells that a statement was run. Sent twice, it is kept once. */
+    add: ({ id = randomUuid(), text, text_is_cut = false, ...statement }: RanStatement) => {
+      const kept = beginningOf(text, maxHistoryText)
+      return sendForJson<ToldStatement>(connection, 'tellHistory', {
+        parameters: { name },
+        json: { id, text: kept, text_is_cut: text_is_cut || kept.length < text.length, ...statement },
+        isRepeatable: true,
+      })
+    },
+    delete: async (entry: string): Promise<void> => {
+      await sendForText(connection, 'deleteFromHistory', { parameters: { name, entry } })
+    },
+    /** All in the history of your key; with `key` and the master key, all that ran with that key. */
+    clear: async (query: Pick<HistoryFilter, 'key'> = {}): Promise<void> => {
+      await sendForText(connection, 'clearHistory', { parameters: { name }, query })
+    },
+  }
+}

@@ -1,0 +1,93 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { Account, Principal } from '../../auth/account.ts'
+import type { HistoryList, ToldStatement } from '../../contract/documents.ts'
+import { defaultKeyName } from '../../contract/key-names.ts'
+import { errors } from '../../errors.ts'
+import {
+  addEntry,
+  deleteEntries,
+  deleteEntry,
+  findKeyId,
+  type HistoryOf,
+  listEntries,
+} from '../../history/history-store.ts'
+import { addressedAccount } from '../keys/routes.ts'
+import { sqlCaller } from '../middleware/authenticate.ts'
+import { forbidStoring } from '../middleware/guard-answers.ts'
+import type { Services } from '../services.ts'
+import { statementDocument } from './document.ts'
+import { readEntryId, readKeyOfHistory, readNewEntry, readWantedHistory } from './request.ts'
+import { clearHistorySchema, deleteEntrySchema, listHistorySchema, tellHistorySchema } from './schemas.ts'
+
+/** The statements that people ran, as their programs tell them: in every browser in which the same key signs in. */
+export async function historyRoutes(app: FastifyInstance, services: Services): Promise<void> {
+  forbidStoring(app)
+  // The schemas only describe; the readers report what is wrong, in this API's own words.
+  app.setValidatorCompiler(() => () => true)
+  const days = services.config.historyDays
+  const { control } = services.databases
+
+  app.get('/api/v4/history', { ...common, schema: listHistorySchema }, async (request) => {
+    const { key, ...wanted } = readWantedHistory(request)
+    const whose = await historyOf(services, request, key)
+    const found = days === 0 ? [] : await listEntries(control, whose, { ...wanted, days })
+    const next = found.length < wanted.limit ? null : found.at(-1)!.number
+    return { kept_days: days, statements: found.map(statementDocument), next } satisfies HistoryList
+  })
+
+  app.post('/api/v4/history', { ...common, schema: tellHistorySchema }, async (request) => {
+    const principal = await holderOf(services, request)
+    const { key, ...entry } = readNewEntry(request.body)
+    const ranAs = await keyThatRan(services, principal, key)
+    if (days > 0) await addEntry(control, { keyId: principal.key.id, ranAs }, entry)
+    return { id: entry.id, kept: days > 0 } satisfies ToldStatement
+  })
+
+  app.delete('/api/v4/history', { ...common, schema: clearHistorySchema }, async (request, reply) => {
+    await deleteEntries(control, await historyOf(services, request, readKeyOfHistory(request)))
+    return reply.code(204).send()
+  })
+
+  app.delete('/api/v4/history/:entry', { ...common, schema: deleteEntrySchema }, async (request, reply) => {
+    const { account, key } = await holderOf(services, request)
+    const ownKey = key.type === 'master' ? undefined : key.id
+    await deleteEntry(control, account.userId, ownKey, readEntryId(request))
+    return reply.code(204).send()
+  })
+}
+
+const common = { config: { rateGroup: 'tables' } } as const
+
+/** All strangers share the public key, so it has no history. */
+async function holderOf(services: Services, request: FastifyRequest): Promise<Principal> {
+  const principal = await sqlCaller(services, request)
+  if (principal.key.type === 'default') throw errors.permissionDenied()
+  return principal
+}
+
+/** Without a name, the history of the caller's own key; else what ran with that key, for holders of a master key. */
+async function historyOf(
+  services: Services,
+  request: FastifyRequest,
+  name: string | undefined,
+): Promise<HistoryOf> {
+  if (name === undefined) return { history: (await holderOf(services, request)).key.id }
+  return { ranAs: await keyIdOf(services, await addressedAccount(services, request), name) }
+}
+
+async function keyThatRan(
+  services: Services,
+  { account, key }: Principal,
+  name: string | undefined,
+): Promise<number> {
+  if (name === undefined || name === key.name) return key.id
+  // Else a key could put statements into what another ran. As the public key everybody may run SQL.
+  if (key.type !== 'master' && name !== defaultKeyName) throw errors.notYourResource()
+  return keyIdOf(services, account, name)
+}
+
+async function keyIdOf({ databases }: Services, { userId }: Account, name: string): Promise<number> {
+  const id = await findKeyId(databases.control, userId, name)
+  if (id === undefined) throw errors.keyNotFound(name)
+  return id
+}
