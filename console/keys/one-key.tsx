@@ -13,6 +13,7 @@ import { summaryOf, TypeBadge } from './key-summary.tsx'
 import { keysOf } from './member.ts'
 import { InvitationPanel } from './people/invitation-panel.tsx'
 import { KeyActivity } from './people/key-activity.tsx'
+import { PastStatements } from './people/past-statements.tsx'
 import { ProofPanel } from './proof-panel.tsx'
 import { askRights } from './rights.ts'
 import { mayRunSql, RightsPanel } from './rights-panel.tsx'
@@ -74,6 +75,7 @@ function KnownKey({ of: key, reload }: Readonly<{ of: FullKeyDocument; reload: (
       <TokenPanel of={key} statement={allowed} />
       {key.type === 'regular' && <InvitationPanel of={key} reload={reload} />}
       <KeyActivity of={key} />
+      <PastStatements key={key.name} of={key} />
       <RightsPanel of={key} rights={rights} />
       <KeySettings key={key.updated_at} of={key} reload={reload} />
       {isAsked && <TryPanel of={key} example={refused ?? allowed} />}

@@ -1,5 +1,6 @@
 import { computed, effect, signal, untracked } from '@preact/signals'
 import type { SqlValue } from '../../src/client/api/sql-statement.ts'
+import { defaultKeyName } from '../../src/contract/key-names.ts'
 import { changesCatalog, splitStatements } from '../../src/sql-text/statements.ts'
 import { ApiError } from '../api/api-error.ts'
 import { noteCatalogChange } from '../api/catalog.ts'
@@ -221,10 +222,19 @@ async function runOne(one: NewRun): Promise<Run> {
     outcome,
     rows,
     ms,
-    ...(error.value ? { error: error.value.message } : {}),
+    ...(error.value ? { error: error.value.message, code: codeOf(error.value) } : {}),
+    key: otherKeyOf(one.as),
   })
   if (!error.value && changesCatalog(one.text)) noteCatalogChange()
   return run
+}
+
+const codeOf = (error: unknown) => (error instanceof ApiError ? (error.sqlstate ?? error.code) : undefined)
+
+/** The name of the key, if it is not the session's. */
+function otherKeyOf({ label, credential }: RunAs): string | undefined {
+  if (credential.token === session.peek()?.token) return undefined
+  return credential.token === null ? defaultKeyName : label
 }
 
 function openRun(one: NewRun): Run {
