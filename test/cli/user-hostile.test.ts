@@ -198,6 +198,7 @@ test('an answer that is not one of the service is an error, and so is a full dis
       'schedule run x',
       'schedule pause x',
       'query list',
+      'history',
       'query show x',
       'map list',
       'map show x',

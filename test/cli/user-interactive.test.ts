@@ -38,6 +38,38 @@ test('the shell edits a statement, repeats it until Ctrl-C, and runs it as a job
   assert.deepEqual(rows, [{ id: 1 }, { id: 2 }, { id: 3 }])
 })
 
+test('what was run in the shell is in the history of the key, which a command lists', async (t) => {
+  const house = await setup(t, withWorker)
+  const me = connection(house)
+  const terminal = inTerminal(t, me, shellLine('sql'))
+  await eventually(() => assert.ok(terminal.shown().includes('=> ')), 60_000)
+  terminal.type("select 'one'\r as word;\r")
+  await eventually(() => assert.match(terminal.shown(), /1 row, /), 60_000)
+  terminal.type('selekt;\r')
+  await eventually(() => assert.match(terminal.shown(), /syntax error/), 60_000)
+  terminal.type('\\q\r')
+  assert.equal(await terminal.ended, 0)
+  const { out } = await cartage(me, 'history')
+  const lines = out
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>)
+  assert.deepEqual(
+    lines.map(({ key, outcome, statement }) => [key, outcome, statement]),
+    [
+      ['Master', 'failed 42601', 'selekt'],
+      ['Master', 'done', "select 'one'\n as word"],
+    ],
+  )
+  const found = await cartage(me, 'history', '--search', 'WORD', '--limit', '1', '--of', 'Master', '--json')
+  assert.equal((JSON.parse(found.out) as unknown[]).length, 1)
+  const shown = inTerminal(t, me, shellLine('history'), { columns: 160 })
+  assert.equal(await shown.ended, 0)
+  assert.match(shown.shown(), /done +│ +(NULL)? *│.*select 'one' as word/)
+  assert.equal((await cartage(me, 'history', '--limit', '501')).code, 2)
+  assert.equal((await cartage(me, 'history', '--of', 'none')).code, 1)
+})
+
 test('the shell lists every table, by name', async (t) => {
   const house = await setup(t, withWorker)
   await house.user.sql(

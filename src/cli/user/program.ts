@@ -17,6 +17,7 @@ import { formats } from './output/formats.ts'
 import { profileCommands } from './profile/commands.ts'
 import { scheduleCommands } from './schedules/commands.ts'
 import { sqlCommand } from './sql/command.ts'
+import { historyCommand } from './sql/history-command.ts'
 import { queryCommands } from './sql/queries.ts'
 import { transferCommands } from './transfer/commands.ts'
 import { importCommand } from './transfer/import.ts'
@@ -27,6 +28,7 @@ const section: Program<UserCall>['section'] = {
   commands: [
     ...profileCommands,
     sqlCommand,
+    historyCommand,
     ...queryCommands,
     ...jobCommands,
     ...scheduleCommands,

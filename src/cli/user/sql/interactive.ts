@@ -20,6 +20,7 @@ import { writeTo } from '../whole-file.ts'
 import { readHistory, remember } from './history.ts'
 import { PromptSession } from './prompt-session.ts'
 import { runStatement } from './run-statement.ts'
+import { ToldStatements } from './told-statement.ts'
 
 /** The interactive mode: a semicolon ends a statement, a backslash begins a command. */
 export async function runInteractive(call: UserCall, service: Service, format: Format): Promise<void> {
@@ -61,6 +62,7 @@ class Shell {
   readonly #service: Service
   readonly #lines: Interface
   readonly #session = new PromptSession()
+  readonly #told = new ToldStatements()
   #file: string | undefined
   /** The text since the last semicolon. */
   #typed = ''
@@ -92,6 +94,7 @@ class Shell {
     }
     this.#lines.close()
     this.#session.close()
+    await this.#told.end(toldMs)
   }
 
   /** Returns false for \\q. */
@@ -120,7 +123,9 @@ class Shell {
 
   #runOne(statement: string): Promise<boolean> {
     return this.guard((service) =>
-      writeTo(this.#file, (target) => this.#runInSession(service, statement, target)),
+      this.#told.run(service.client, statement, () =>
+        writeTo(this.#file, (target) => this.#runInSession(service, statement, target)),
+      ),
     )
   }
 
@@ -247,6 +252,9 @@ class Shell {
     this.#names = rows.map(({ name }) => name).filter((name) => /^[a-z_][a-z0-9_$]*$/.test(name))
   }
 }
+
+/** How long the end waits until the last statement is in the history. */
+const toldMs = 1_000
 
 const words = 'select insert update delete create table from where group by order limit join'.split(' ')
 
