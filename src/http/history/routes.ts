@@ -11,8 +11,8 @@ import {
   type HistoryOf,
   listEntries,
 } from '../../history/history-store.ts'
-import { addressedAccount } from '../keys/routes.ts'
-import { sqlCaller } from '../middleware/authenticate.ts'
+import { addressedAccount } from '../keys/addressed-account.ts'
+import { keysCaller, sqlCaller } from '../middleware/authenticate.ts'
 import { forbidStoring } from '../middleware/guard-answers.ts'
 import type { Services } from '../services.ts'
 import { statementDocument } from './document.ts'
@@ -72,7 +72,8 @@ async function historyOf(
   name: string | undefined,
 ): Promise<HistoryOf> {
   if (name === undefined) return { history: (await holderOf(services, request)).key.id }
-  return { ranAs: await keyIdOf(services, await addressedAccount(services, request), name) }
+  const caller = await keysCaller(services, request)
+  return { ranAs: await keyIdOf(services, await addressedAccount(services, request, caller), name) }
 }
 
 async function keyThatRan(
