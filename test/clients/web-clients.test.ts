@@ -1,13 +1,11 @@
 import assert from 'node:assert/strict'
-import { createReadStream } from 'node:fs'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { before, type TestContext, test } from 'node:test'
 import { browser } from '../console/support/browser.ts'
 import { openConsole } from '../console/support/open-console.ts'
 import { provideConsole } from '../console/support/provide-console.ts'
 import { type NpmClient, unpackClient } from '../support/clients/npm-client.ts'
+import { otherSite } from '../support/clients/other-site.ts'
 import { makeMap, templateOf } from '../support/maps/named-api.ts'
 import { setup, type TestUser } from '../support/service/setup.ts'
 
@@ -236,9 +234,7 @@ async function draw(t: TestContext, html: string): Promise<number | string> {
     return route.abort()
   })
   try {
-    await page.goto(
-      await otherSite(t, `<!doctype html><meta charset="utf-8"><link rel="icon" href="data:">${html}`),
-    )
+    await page.goto(await otherSite(t, html, (name) => clients.get(name as Client)?.folder))
     const answer = await page.waitForFunction('globalThis.answer', undefined, { timeout: 30_000 })
     return (await answer.jsonValue()) as number | string
   } catch (error) {
@@ -250,24 +246,3 @@ async function draw(t: TestContext, html: string): Promise<number | string> {
 
 const symbol =
   '<svg xmlns="http://www.w3.org/2000/svg" width="8" height="8"><rect width="8" height="8"/></svg>'
-const types: Readonly<Record<string, string>> = { js: 'text/javascript', css: 'text/css' }
-
-/** Serves the page, and the files of the clients. */
-async function otherSite(t: TestContext, page: string): Promise<string> {
-  const server = createServer((request, response) => {
-    const [, name, ...rest] = (request.url ?? '').split('?')[0]!.split('/')
-    if (name === '') return response.setHeader('content-type', 'text/html').end(page)
-    const { folder } = clients.get(name as Client) ?? {}
-    if (!folder) return response.writeHead(404).end()
-    response.setHeader('content-type', types[rest.at(-1)!.split('.').at(-1)!] ?? 'text/plain')
-    return createReadStream(join(folder, ...rest))
-      .on('error', () => response.destroy())
-      .pipe(response)
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.after(() => {
-    server.close()
-    server.closeAllConnections()
-  })
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
-}
