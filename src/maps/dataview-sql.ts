@@ -1,20 +1,21 @@
 import type { Session } from '../postgres/session.ts'
+import type { Area } from './area.ts'
 import type { ColumnKind } from './columns.ts'
 import type { Members } from './members.ts'
 
-export type DataviewRequest = Readonly<{
-  bbox: string | undefined
-  ownFilter: boolean
-  noFilters: boolean
-  start: number | undefined
-  end: number | undefined
-  bins: number | undefined
-  categories: number | undefined
-  offset: number | undefined
-  aggregation: string | undefined
-  /** The text of a search among categories. */
-  search: string | undefined
-}>
+export type DataviewRequest = Area &
+  Readonly<{
+    ownFilter: boolean
+    noFilters: boolean
+    start: number | undefined
+    end: number | undefined
+    bins: number | undefined
+    categories: number | undefined
+    offset: number | undefined
+    aggregation: string | undefined
+    /** The text of a search among categories. */
+    search: string | undefined
+  }>
 
 /** The rows that a dataview is about. `column`: as SQL, of alias t. */
 export type DataviewRows = Readonly<{ from: string; column: string; kind: ColumnKind | undefined }>

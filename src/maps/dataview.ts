@@ -1,6 +1,7 @@
 import { quoteLiteral, quoteName } from '../contract/text/quote.ts'
 import { errors } from '../errors.ts'
 import type { Session } from '../postgres/session.ts'
+import { areaConditions } from './area.ts'
 import { columnsSql, kindsOf } from './columns.ts'
 import {
   askAll,
@@ -13,7 +14,7 @@ import {
 import { dateHistogram, numberHistogram } from './histogram.ts'
 import { type LayerSql, wholeWorld } from './layer-sql.ts'
 import { isMembers, type Members, shortened } from './members.ts'
-import { boxCondition, type ColumnFilter, filteredRows } from './rows-filter.ts'
+import { type ColumnFilter, filteredRows } from './rows-filter.ts'
 
 export type Dataview = Readonly<{
   name: string
@@ -77,8 +78,7 @@ export async function computeDataview(
   const kept = request.noFilters
     ? []
     : filters.filter((each) => request.ownFilter || each.dataview !== dataview.name)
-  const boxes = request.bbox === undefined ? [] : [boxCondition(request.bbox)]
-  const from = filteredRows(sql(wholeWorld), kept, dates, boxes)
+  const from = filteredRows(sql(wholeWorld), kept, dates, areaConditions(request))
   const rowsOf = (name: unknown): DataviewRows => {
     const column = columnOf(name)
     return { from, column: `t.${quoteName(column)}`, kind: kinds.get(column) }
@@ -170,7 +170,8 @@ function histogram(
     throw errors.dataviewInvalid('The column of a histogram must be a number or a date')
   if (unit === undefined)
     return numberHistogram(session, rows, { ...request, bins: request.bins ?? wholeIn(options.bins) })
-  if (rows.kind !== 'date') throw errors.dataviewInvalid('The column of a histogram by time must be a date')
+  if (rows.kind !== undefined && rows.kind !== 'date')
+    throw errors.dataviewInvalid('The column of a histogram by time must be a date')
   return dateHistogram(session, rows, String(unit), {
     ...request,
     offset: request.offset ?? wholeIn(options.offset),

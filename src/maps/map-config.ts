@@ -18,7 +18,10 @@ export type MapConfig = Readonly<{
   bufferPixels: number
   extent: number
   simplifyExtent: number
+  /** Clients that need only dataviews send none. */
   layers: readonly MapLayer[]
+  /** Their ids. */
+  analyses: readonly string[]
   dataviews: readonly Dataview[]
   /** The filters of the dataviews with which the map was made. */
   filters: readonly ColumnFilter[]
@@ -54,6 +57,7 @@ export type LayerSource = Readonly<{
   /** The filters of the dataviews of the same analysis. */
   filters: readonly ColumnFilter[]
   datesAsNumbers: boolean
+  hasCartocss: boolean
 }>
 
 /**
@@ -79,7 +83,7 @@ function* readInSteps(
   if (!isMembers(raw)) throw errors.mapInvalid('The map config must be a JSON object')
   requireVersion(raw.version)
   if (!Array.isArray(raw.layers)) throw errors.mapInvalid('Missing layers array from layergroup config')
-  if (raw.layers.length < 1 || raw.layers.length > mostLayers) throw wrongNumberOfLayers()
+  if (raw.layers.length > mostLayers) throw tooManyLayers()
   const analyses = readAnalyses(raw.analyses)
   const types = raw.layers.map((layer: unknown, index) => typeOf(layer, index))
   const dataviews = yield* readDataviews(raw.dataviews, analyses)
@@ -98,6 +102,7 @@ function* readInSteps(
     bufferPixels: bufferOf(raw.buffersize),
     ...extentsOf(options),
     layers,
+    analyses: [...analyses.keys()],
     dataviews,
     filters,
   }
@@ -118,7 +123,7 @@ export const mapIdOf = (config: string, revision: string | null) =>
     .slice(0, 32)
 
 export const mostLayers = 20
-export const wrongNumberOfLayers = () => errors.mapInvalid(`A map must have 1 to ${mostLayers} layers`)
+export const tooManyLayers = () => errors.mapInvalid(`A map has at most ${mostLayers} layers`)
 const mostAnalyses = 20
 export const deepestZoom = 30
 
@@ -139,7 +144,7 @@ export function readAnalyses(raw: unknown): ReadonlyMap<string, string> {
       if (type !== 'source')
         throw errors.mapInvalid(`Unsupported analysis ${shortened(type)}: this server has only source`)
       const query = isMembers(params) ? params.query : undefined
-      if (typeof id !== 'string' || typeof query !== 'string')
+      if (typeof id !== 'string' || !id.isWellFormed() || typeof query !== 'string')
         throw errors.mapInvalid('An analysis of type source needs an id and params.query')
       return [id, query]
     }),
@@ -239,6 +244,7 @@ function readSource(options: Members, index: number, sources: Sources): LayerSou
     attributes: readAttributes(options.attributes),
     filters: filtersOf(options, sources),
     datesAsNumbers: options.dates_as_numbers === true,
+    hasCartocss: typeof options.cartocss === 'string',
   }
 }
 
@@ -307,12 +313,14 @@ const defaultBuffer = 64
 
 /** One for all layers. */
 function extentsOf(options: readonly Members[]): Pick<MapConfig, 'extent' | 'simplifyExtent'> {
-  const given = sameIn(options, ({ vector_extent }) => vector_extent ?? defaultExtent, 'extent')
+  const given =
+    sameIn(options, ({ vector_extent }) => vector_extent ?? defaultExtent, 'extent') ?? defaultExtent
   const isGiven = options.some(({ vector_extent }) => vector_extent !== undefined)
   if (!isWhole(given, 256, 8192))
     throw errors.mapInvalid('Invalid vector_extent. Must be between 256 and 8192')
   const fallback = isGiven ? given : defaultSimplifyExtent
-  const simplify = sameIn(options, (each) => each.vector_simplify_extent ?? fallback, 'simplify extent')
+  const simplify =
+    sameIn(options, (each) => each.vector_simplify_extent ?? fallback, 'simplify extent') ?? fallback
   if (isWhole(simplify, 1, given)) return { extent: given, simplifyExtent: simplify }
   throw errors.mapInvalid(
     `Invalid vector_simplify_extent (${shortened(simplify)}). Must be between 1 and vector_extent [${given}]`,
@@ -322,6 +330,7 @@ function extentsOf(options: readonly Members[]): Pick<MapConfig, 'extent' | 'sim
 const defaultExtent = 4096
 const defaultSimplifyExtent = 256
 
+/** Undefined if there are none. */
 function sameIn(options: readonly Members[], read: (each: Members) => unknown, name: string): unknown {
   const values = [...new Set(options.map(read))]
   if (values.length > 1)

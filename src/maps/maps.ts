@@ -123,7 +123,7 @@ export class Maps {
       key.type === 'default' || revision !== null,
     )
     this.#keep(account, { id, config, aggregated, revision }, characters)
-    const changedMs = Math.max(...layers.map((layer) => layer.changedMs))
+    const changedMs = Math.max(0, ...layers.map((layer) => layer.changedMs))
     return { id, config, layers, changedMs, readerOf, tokens: pinned.tokens }
   }
 

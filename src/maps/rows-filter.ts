@@ -1,6 +1,5 @@
 import { quoteLiteral, quoteName } from '../contract/text/quote.ts'
 import { errors } from '../errors.ts'
-import { worldEdge } from './layer-sql.ts'
 import { isMembers, type Members } from './members.ts'
 
 /** The filter of a dataview: of categories, or of a range of numbers or dates. */
@@ -60,25 +59,3 @@ function conditionsOf(
     max === undefined ? undefined : `${value} operator(pg_catalog.<=) ${max}`,
   ].filter((each) => each !== undefined)
 }
-
-/** The rows inside of a box: west, south, east, north in degrees; it may cross the date line. */
-export function boxCondition(text: string): string {
-  const [west, south, east, north] = text.split(',').map(Number) as [number, number, number, number]
-  if (text.split(',').length !== 4 || ![west, south, east, north].every(Number.isFinite))
-    throw errors.dataviewInvalid('Invalid bbox filter, expected 4 elements, west,south,east,north')
-  const turns = Math.floor((west + 180) / 360) * 360
-  const [from, to] = east - west >= 360 ? [-180, 180] : [west - turns, east - turns]
-  const boxes = to > 180 ? [[from, 180] as const, [-180, to - 360] as const] : [[from, to] as const]
-  const inBox = ([left, right]: readonly [number, number]) =>
-    `postgis.st_intersects(f.the_geom_webmercator, postgis.st_makeenvelope(${mercatorX(left)}, ${mercatorY(south)}, ${mercatorX(right)}, ${mercatorY(north)}, 3857))`
-  return `(${boxes.map(inBox).join(' or ')})`
-}
-
-const mercatorX = (longitude: number) => (longitude / 180) * worldEdge
-
-function mercatorY(latitude: number): number {
-  const limited = Math.max(-maxLatitude, Math.min(maxLatitude, latitude))
-  return (Math.atanh(Math.sin((limited * Math.PI) / 180)) / Math.PI) * worldEdge
-}
-
-const maxLatitude = 85.0511287798066

@@ -154,6 +154,8 @@ const queries: Readonly<Record<string, string>> = {
   readTileJson: `Argument<Client['tiles']['read'], 1>`,
   readTile: `Argument<Client['tiles']['tile'], 2>`,
   createMap: `Argument<Client['maps']['instantiate'], 1>`,
+  // For script elements; the client has no need of it.
+  readFeature: `{ callback?: string }`,
   openNamedMap: `Argument<Client['maps']['open'], 2>`,
   readNamedMapTileJson: `Argument<Client['maps']['tileJson'], 1>`,
   readMapStyle: `Argument<Client['maps']['style'], 1>`,

@@ -41,6 +41,7 @@ test('a wrong type of any member is 400', async (t) => {
     { layers: [{ type: odd, options: { sql: point } }] },
     { layers: [{ id: '\ud800', options: { sql: point } }] },
     { ...layerOf(point), analyses: [{ id: 'a', type: odd }] },
+    { ...layerOf(point), analyses: [{ ...analyses[0], id: '\ud800' }] },
     {
       ...layerOf(point),
       analyses,

@@ -38,7 +38,7 @@ test('a map of thousands of named layers is refused before a template is read', 
   await makeMap(user, templateOf('a', { layers: [layer('a')], x }))
   const many = Array.from({ length: 6_300 }, () => named('a'))
   const asked = await templateQueries(t, world, async () => {
-    assert.deepEqual(await refused(user, many), [400, 'A map must have 1 to 20 layers'])
+    assert.deepEqual(await refused(user, many), [400, 'A map has at most 20 layers'])
   })
   assert.deepEqual(asked, [])
   const twenty = Array.from({ length: 20 }, (_, at) => named('a', { id: `a${at}` }))

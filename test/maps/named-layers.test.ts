@@ -209,7 +209,7 @@ test('the layers of all named maps in a tile share its bytes, and those of a con
   const many = Array.from({ length: 10 }, (_, at) => ownLayer(large, `l${at}`))
   await makeMap(user, templateOf('many', '', { layergroup: { layers: many } }), painter)
   const tooMany = ['a', 'b', 'c'].map((id) => ({ id, ...namedLayer('many') }))
-  assert.deepEqual(await refused(user, tooMany), [400, 'A map must have 1 to 20 layers'])
+  assert.deepEqual(await refused(user, tooMany), [400, 'A map has at most 20 layers'])
   const long = `select /* ${'x'.repeat(60_000)} */ null::geometry as the_geom_webmercator`
   await makeMap(user, templateOf('long', long), painter)
   const tooLong = ['a', 'b', 'c', 'd', 'e'].map((id) => ({ id, ...namedLayer('long') }))

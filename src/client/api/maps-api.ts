@@ -42,6 +42,10 @@ export type ViewerTokens = Readonly<{ auth_token?: string }>
 type Filtering = Readonly<{
   /** West, south, east, north in degrees. */
   bbox?: string
+  /** `{"lat","lng","radius"}` as JSON; the radius is in metres. */
+  circle?: string
+  /** A polygon of GeoJSON. */
+  polygon?: string
   own_filter?: 0 | 1
   no_filters?: 0 | 1
 }>

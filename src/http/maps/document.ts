@@ -1,5 +1,5 @@
 import type { LayergroupDocument, TileJson } from '../../contract/documents.ts'
-import type { MapLayer } from '../../maps/map-config.ts'
+import type { MapConfig, MapLayer } from '../../maps/map-config.ts'
 import type { InstantiatedMap } from '../../maps/maps.ts'
 import { type PlannedLayer, propertiesOf } from '../../maps/plan-map.ts'
 import type { Bounds } from '../../tiles/describe-layers.ts'
@@ -42,7 +42,7 @@ export function layergroupDocument(map: InstantiatedMap, options: LayergroupOpti
           { url: bothWays(`${url}/api/v1/map/${layergroupid}/dataview/${encodeURIComponent(name)}`) },
         ]),
       ),
-      analyses: [],
+      analyses: analysesOf(map.config, `${url}/api/v1/map/${layergroupid}`),
       tilejson: hasTiles ? tileJson('') : {},
       url: hasTiles ? { vector: { urlTemplate: tiles(''), subdomains: [] } } : {},
     },
@@ -84,6 +84,15 @@ export function mapTileJson({ layers }: InstantiatedMap, { name, tiles, bounds }
   }
 }
 
+/** A source has nothing to compute: its dataviews and layers read it when they are asked. */
+function analysesOf({ analyses }: MapConfig, url: string) {
+  const nodes = analyses.map((id) => {
+    const address = bothWays(`${url}/analysis/node/${encodeURIComponent(id)}`)
+    return [id, { status: 'ready', url: address }] as const
+  })
+  return nodes.map((node) => ({ nodes: Object.fromEntries([node]) }))
+}
+
 const bothWays = (url: string) => ({
   http: url.replace(/^https:/, 'http:'),
   https: url.replace(/^http:/, 'https:'),
@@ -95,5 +104,7 @@ function metaOf({ layer, stats, isAggregated, plan }: PlannedLayer) {
     stats,
     aggregation: { png: false, mvt: isAggregated },
     ...(layer.source.datesAsNumbers && { dates_as_numbers: plan.dates }),
+    // carto.js reads the ramps of a style from it: CartoCSS is ignored, so there are none.
+    ...(layer.source.hasCartocss && { cartocss_meta: { rules: [] } }),
   }
 }

@@ -26,7 +26,7 @@ export function strictestReader({
   readerOf,
 }: Readonly<{ config: MapConfig; readerOf: ReaderOf }>): Principal {
   const readers = config.layers.map(readerOf)
-  return readers.find(({ key }) => key.type !== 'default') ?? readers[0]!
+  return readers.find(({ key }) => key.type !== 'default') ?? readers[0] ?? readerOf({ template: null })
 }
 
 /** The account of the path. No key is needed; one that is sent must be valid. */

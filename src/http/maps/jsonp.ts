@@ -1,7 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Principal } from '../../auth/account.ts'
 import type { Thrown } from '../middleware/error-response.ts'
 import { respondInForm } from '../middleware/error-response.ts'
 import { mapErrorForm, respondWithMapError } from '../tiles/error-response.ts'
+import { sendTagged, setCaching } from '../tiles/send-tile-json.ts'
 import { isCallback } from './request.ts'
 
 declare module 'fastify' {
@@ -11,8 +13,25 @@ declare module 'fastify' {
   }
 }
 
-/** Calls a function of the page that has asked by a script element. */
-export function sendScript(reply: FastifyReply, callback: string, document: unknown): FastifyReply {
+export type ScriptAnswer = Readonly<{
+  reader: Principal
+  /** Undefined: the client has not asked for a script. */
+  callback: string | undefined
+  document: unknown
+}>
+
+/** Answers with a document, or with a script that calls a function of the page with it. */
+export function sendAnswer(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { reader, callback, document }: ScriptAnswer,
+): FastifyReply {
+  if (callback === undefined) return sendTagged(request, reply, reader, document)
+  setCaching(reply, reader, undefined)
+  return sendScript(reply, callback, document)
+}
+
+function sendScript(reply: FastifyReply, callback: string, document: unknown): FastifyReply {
   // A script may not have these two inside a text.
   const text = JSON.stringify(document).replaceAll('\u2028', '\\u2028').replaceAll('\u2029', '\\u2029')
   return reply

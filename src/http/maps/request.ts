@@ -6,14 +6,13 @@ import type { MapTileRequest } from '../../maps/maps.ts'
 import { requireNoNul } from '../middleware/body/refuse-nul.ts'
 import { isObject, type Parameters, textOf, wholeOf } from '../middleware/parameters.ts'
 import { placeOf } from '../tiles/request.ts'
+import { packedConfig } from './packed-config.ts'
 
-/** The config of a map, not yet checked: the body, or the parameter `config`. */
+/** The config of a map, not yet checked: the body, or the parameter `config` or `lzma`. */
 export function readConfig({ method, query, body }: FastifyRequest): unknown {
   const parameters = query as Parameters
   if (method === 'POST') return withFilters(body ?? {}, parameters)
-  if (parameters.lzma !== undefined)
-    throw errors.mapInvalid('lzma is not supported: send the config as the body of a POST')
-  const text = textOf(parameters, 'config')
+  const text = packedConfig(textOf(parameters, 'lzma')) ?? textOf(parameters, 'config')
   if (!text) throw errors.mapInvalid('layergroup GET needs a "config" parameter')
   return withFilters(requireNoNul(parsedParameter('config', text)), parameters)
 }
@@ -60,6 +59,8 @@ export function readDataviewRequest({ query }: FastifyRequest): DataviewRequest 
     throw errors.dataviewInvalid('Both own_filter and no_filters cannot be sent in the same request')
   return {
     bbox: textOf(parameters, 'bbox'),
+    circle: textOf(parameters, 'circle'),
+    polygon: textOf(parameters, 'polygon'),
     ownFilter: isOn('own_filter'),
     noFilters: isOn('no_filters'),
     start: numberOf(parameters, 'start'),

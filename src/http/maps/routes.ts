@@ -9,7 +9,7 @@ import { readMaxAge } from '../tiles/request.ts'
 import { clientOf, one, sendTile } from '../tiles/routes.ts'
 import { sendTagged, setCaching } from '../tiles/send-tile-json.ts'
 import { mapOf, strictestReader } from './find-map.ts'
-import { respondByScript } from './jsonp.ts'
+import { respondByScript, sendAnswer } from './jsonp.ts'
 import {
   readCallback,
   readConfig,
@@ -46,14 +46,22 @@ export async function mapsRoutes(app: FastifyInstance, services: Services): Prom
   app.get('/api/v1/map/:layergroupid/:z/:x/:y', { ...one, schema: mapTileSchema }, (request, reply) =>
     tile(services, request, reply),
   )
+  const attributes = { config: { ...dataviews.config, hasCallback: true }, schema: attributesSchema }
+  app.get('/api/v1/map/:layergroupid/:layer/attributes/:fid', attributes, async (request, reply) => {
+    const callback = readCallback(request)
+    const { layer, fid } = request.params as { layer: string; fid: string }
+    const { map } = await mapOf(services, request)
+    const found = await services.maps.feature(map, layer, fid, clientGone(reply))
+    return sendAnswer(request, reply, { reader: strictestReader(map), callback, document: found })
+  })
   app.get(
-    '/api/v1/map/:layergroupid/:layer/attributes/:fid',
-    { ...dataviews, schema: attributesSchema },
+    '/api/v1/map/:layergroupid/analysis/node/:node',
+    { ...dataviews, schema: { hide: true } },
     async (request, reply) => {
-      const { layer, fid } = request.params as { layer: string; fid: string }
+      const { node } = request.params as { node: string }
       const { map } = await mapOf(services, request)
-      const found = await services.maps.feature(map, layer, fid, clientGone(reply))
-      return sendTagged(request, reply, strictestReader(map), found)
+      if (!map.config.analyses.includes(node)) throw errors.notFound(`Analysis '${node.slice(0, 100)}'`)
+      return sendTagged(request, reply, strictestReader(map), { status: 'ready' })
     },
   )
   app.get(

@@ -12,7 +12,6 @@ const config = {
   version: text('1.0.0 to 1.8.0'),
   layers: {
     type: 'array',
-    minItems: 1,
     maxItems: 20,
     items: {
       type: 'object',
@@ -68,6 +67,8 @@ const layergroup = {
 
 const made = { 200: { description: 'The map. It is kept for 24 hours after its last use', ...layergroup } }
 
+const callback = text('Answers with a script that calls this function (JSONP)')
+
 const filters = text('`{"dataviews":{...}}` as JSON: filters of the dataviews')
 
 export const createMapSchema = {
@@ -86,11 +87,11 @@ export const createMapByGetSchema = {
   params,
   querystring: {
     type: 'object',
-    required: ['config'],
     properties: {
       config: text('The config as JSON'),
       filters,
-      callback: text('Answers with a script that calls this function (JSONP)'),
+      lzma: text('Instead of `config`: as carto.js packs it'),
+      callback,
     },
   },
   response: made,
@@ -143,6 +144,7 @@ export const attributesSchema = {
       fid: text('The id of the feature'),
     },
   },
+  querystring: { type: 'object', properties: { callback } },
   response: { 200: { description: 'The columns of the feature', ...anyObject } },
 } as const
 
@@ -153,6 +155,8 @@ const dataviewParams = {
 } as const
 const filtering = {
   bbox: text('West, south, east, north in degrees'),
+  circle: text('`{"lat":40,"lng":-3,"radius":1000}` as JSON; the radius is in metres'),
+  polygon: text('A polygon of GeoJSON'),
   own_filter: { type: 'integer', enum: [0, 1], description: '1: with the filter of the dataview itself' },
   no_filters: { type: 'integer', enum: [0, 1] },
 } as const

@@ -2,10 +2,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { InstantiatedMap } from '../../maps/maps.ts'
 import { accountUrlOf } from '../middleware/address.ts'
 import type { Services } from '../services.ts'
-import { sendTagged, setCaching } from '../tiles/send-tile-json.ts'
 import { layergroupDocument } from './document.ts'
 import { strictestReader } from './find-map.ts'
-import { sendScript } from './jsonp.ts'
+import { sendAnswer } from './jsonp.ts'
 
 export type Layergroup = Readonly<{
   map: InstantiatedMap
@@ -29,7 +28,5 @@ export function sendLayergroup(
   const url = accountUrlOf(request, services.config, principal.account)
   const document = layergroupDocument(map, { layergroupid, changedMs, url, query })
   reply.header('x-layergroup-id', layergroupid)
-  if (callback === undefined) return sendTagged(request, reply, principal, document)
-  setCaching(reply, principal, undefined)
-  return sendScript(reply, callback, document)
+  return sendAnswer(request, reply, { reader: principal, callback, document })
 }

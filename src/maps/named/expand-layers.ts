@@ -6,7 +6,7 @@ import {
   mostLayers,
   readAnalyses,
   textOfLayer,
-  wrongNumberOfLayers,
+  tooManyLayers,
   zoomsOf,
 } from '../map-config.ts'
 import { isMembers, type Members } from '../members.ts'
@@ -43,7 +43,7 @@ export async function expandLayers(
   const places: (LayerTemplate | null)[] = []
   let left = mostCharacters
   for (const [index, layer] of raw.layers.entries()) {
-    if (layers.length >= mostLayers) throw wrongNumberOfLayers()
+    if (layers.length >= mostLayers) throw tooManyLayers()
     if (!isNamed(layer)) {
       layers.push(layer)
       places.push(null)
@@ -84,7 +84,7 @@ function layersOf(document: Members, { id, options }: NamedLayer): readonly Memb
     layers: readonly Members[]
   }
   const { layers } = group
-  if (layers.length > mostLayers) throw wrongNumberOfLayers()
+  if (layers.length > mostLayers) throw tooManyLayers()
   // So there are no cycles either.
   if (layers.some(({ type }) => type === 'named'))
     throw errors.mapInvalid('Nested named layers are not allowed')

@@ -4,13 +4,7 @@ import { errors } from '../../errors.ts'
 import type { Databases } from '../../postgres/databases.ts'
 import type { Secrets } from '../../secrets.ts'
 import { inLayer } from '../../tiles/in-layer.ts'
-import {
-  type MapConfig,
-  type MapLayer,
-  mostLayers,
-  readMapConfig,
-  wrongNumberOfLayers,
-} from '../map-config.ts'
+import { type MapConfig, type MapLayer, mostLayers, readMapConfig, tooManyLayers } from '../map-config.ts'
 import { isMembers, type Members } from '../members.ts'
 import { expandLayers, isNamed, labelOf, type NamedLayer } from './expand-layers.ts'
 import { isTemplateName } from './template.ts'
@@ -37,7 +31,7 @@ export type FoundTemplates<T extends TemplateHead = TemplateHead> = Readonly<{
 export type ReadConfig = Readonly<{ config: MapConfig; characters: number }>
 
 /** The principal whose key reads a layer. */
-export type ReaderOf = (layer: MapLayer) => Principal
+export type ReaderOf = (layer: Pick<MapLayer, 'template'>) => Principal
 
 /** Layers of type `named`: those of a named map inside of another map. They are read as the key that made the named map. */
 export class NamedLayers {
@@ -64,7 +58,7 @@ export class NamedLayers {
   ): Promise<PinnedConfig<T>> {
     const given = layersIn(raw)
     const named = given.filter(isNamed)
-    if (named.length > 0 && given.length > mostLayers) throw wrongNumberOfLayers()
+    if (named.length > 0 && given.length > mostLayers) throw tooManyLayers()
     const templates = await this.#find(account, namesIn(named), look)
     if (named.length === 0) return { raw, templates, tokens: [] }
     const valid = new Map([...templates.byName].map(([name, found]) => [name, this.#validTokens(found)]))
