@@ -72,9 +72,11 @@ async function planOne(session: Session, layer: MapLayer, deadline: number): Pro
   return { layer, isAggregated, stats, plan, estimatedRows, changedMs }
 }
 
-function requireColumns({ attributes }: LayerSource, { types }: LayerPlan): void {
+/** carto.js names aggregated columns among the attributes. They belong to no row, so they can be named but not read. */
+function requireColumns({ attributes, aggregation }: LayerSource, { types }: LayerPlan): void {
   const wanted = attributes ? [attributes.id, ...attributes.columns] : []
-  const missing = wanted.find((name) => !Object.hasOwn(types, name))
+  const aggregated = new Set(aggregation ? aggregation.columns.map(({ name }) => name) : [])
+  const missing = wanted.find((name) => !Object.hasOwn(types, name) && !aggregated.has(name))
   if (missing !== undefined) throw errors.mapInvalid(`column "${shortened(missing)}" does not exist`)
 }
 

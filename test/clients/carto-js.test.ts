@@ -75,6 +75,30 @@ test('carto.js 4.2.2 makes maps with CartoCSS, whose tiles are vectors, and is t
   assert.equal(answer.empty, 0)
 })
 
+test('carto.js 4.2.2 follows the view of a Leaflet map and aggregates points, and a click on them tells nothing', {
+  timeout: 120_000,
+}, async (t) => {
+  const folders = await librariesFor(t)
+  if (!folders) return
+  const { user } = await setup(t)
+  await user.sql(sales)
+  const { answer } = await run(t, folders, user, views)
+  // A pixel at zoom 5 is 4.9 km.
+  assert.deepEqual(answer.inView, [9, 100])
+  assert.deepEqual(answer.filtered, [20, 13])
+  const points = readTile(Buffer.from(answer.tile)).cells!.map(({ properties }) => properties)
+  assert.equal(
+    points.reduce((sum, point) => sum + Number(point._cdb_feature_count), 0),
+    98,
+  )
+  assert.equal(
+    points.reduce((sum, point) => sum + Number(point.total), 0),
+    4851,
+  )
+  assert.ok(points.length < 20, String(points.length))
+  assert.deepEqual([answer.grid, answer.clicks], [400, 0])
+})
+
 test('carto.js 4.2.2 packs a longer config, and sends one by POST that stays too long', {
   timeout: 120_000,
 }, async (t) => {
@@ -163,6 +187,48 @@ const layers = `
   const after = client.getLayers().length
   await client.removeLayers(client.getLayers())
   return { styles: await styled, pictures, attributes, tile, wrong, column, after, empty: client.getLayers().length }`
+
+const views = `
+  const map = L.map('map', { zoomAnimation: false }).setView([0, 0], 5)
+  const view = new carto.filter.BoundingBoxLeaflet(map)
+  const source = new carto.source.SQL("select * from sales where amount <> 'NaN'")
+  const all = new carto.source.Dataset('sales')
+  const count = (from) => new carto.dataview.Formula(from, 'cartodb_id')
+  const seen = count(all).addFilter(view)
+  const inView = [(await loaded({ seen })).seen.result]
+  const moved = changed(seen)
+  map.setView([0, 45], 2)
+  inView.push((await moved).result)
+  const { Category, Range, AND, OR } = carto.filter
+  const some = new carto.source.Dataset('sales')
+  const few = new Range('cartodb_id', { lte: 10 })
+  const many = new Range('cartodb_id', { gt: 90 })
+  some.addFilter(new OR([few, many]))
+  const some2 = new carto.source.Dataset('sales')
+  some2.addFilter(new AND([new Category('shop', { eq: 'B' }), new Range('amount', { gt: 0 })]))
+  const either = await loaded({ one: count(some), two: count(some2) })
+  const cells = new carto.layer.Aggregation({
+    threshold: 1, resolution: 4, placement: carto.layer.Aggregation.placement.GRID,
+    columns: { total: { aggregateFunction: carto.layer.Aggregation.operation.SUM, aggregatedColumn: 'amount' } },
+  })
+  const style = new carto.style.CartoCSS('#layer { marker-width: 7; }')
+  const layer = new carto.layer.Layer(source, style, { id: 'cells', aggregation: cells, featureClickColumns: ['total'] })
+  await client.addLayer(layer)
+  const address = client._engine.getLayerGroup().getTileURLTemplate('mvt').replace('{z}/{x}/{y}', '0/0/0')
+  const tile = [...new Uint8Array(await (await fetch(address)).arrayBuffer())]
+  let clicks = 0
+  layer.on('featureClicked', () => { clicks += 1 })
+  client.getLeafletLayer().addTo(map)
+  const { fetch: plain } = globalThis
+  const grid = new Promise((done) => {
+    globalThis.fetch = async (...given) => {
+      const reply = await plain(...given)
+      if (String(given[0]).includes('.grid.json')) setTimeout(done, 100, reply.status)
+      return reply
+    }
+  })
+  document.getElementById('map').dispatchEvent(new MouseEvent('click', { clientX: 200, clientY: 200, bubbles: true }))
+  return { inView, filtered: [either.one.result, either.two.result], tile, grid: await grid, clicks }`
 
 const longConfigs = `
   const count = async (sql) => (await loaded({ one: new carto.dataview.Formula(new carto.source.SQL(sql), 'cartodb_id') })).one.result
