@@ -1,3 +1,4 @@
+import type { OnConflict } from '../../src/contract/formats.ts'
 import type { CsvDialect } from '../../src/file-import/csv-head.ts'
 import { type Encoding, encodings } from '../../src/file-import/encodings.ts'
 import { isNumber, type Points } from '../../src/file-import/import-plan.ts'
@@ -5,9 +6,11 @@ import type { FileReading } from '../../src/file-import/read-types.ts'
 import { catalog } from '../api/catalog.ts'
 import { shownName } from '../api/sql.ts'
 import { Field } from '../parts/controls/field.tsx'
+import { SelectField } from '../parts/controls/select-field.tsx'
 import { Notice } from '../parts/notice.tsx'
 import type { ChosenFile } from './chosen-file.ts'
 import type { FileHead } from './file-protocol.ts'
+import { TextField } from './text-field.tsx'
 import type { Planned, WantedImport } from './wanted-import.ts'
 
 type FormProps = Readonly<{
@@ -38,6 +41,7 @@ export function FileForm({ chosen, head, reading, planned, wanted, want }: FormP
             )}
           </Field>
         )}
+        {wanted.target && <MergeForm wanted={wanted} want={want} />}
       </div>
       {!head.isGeojson && <DialectForm dialect={head.dialect} change={(dialect) => chosen.read(dialect)} />}
       {head.dialect.encoding !== 'UTF8' && reading.isEncodingRight && (
@@ -62,6 +66,34 @@ export function FileForm({ chosen, head, reading, planned, wanted, want }: FormP
 }
 
 type WantProps = Pick<FormProps, 'wanted' | 'want'>
+
+/** What is done with rows whose key is in the target. */
+function MergeForm({ wanted, want }: WantProps) {
+  const { onConflict, key = '' } = wanted
+  return (
+    <>
+      <SelectField<OnConflict | ''>
+        label="If the key exists"
+        value={onConflict ?? ''}
+        choose={(chosen) => want({ ...wanted, onConflict: chosen || undefined })}
+        options={[
+          ['', 'Add all rows'],
+          ['update', 'Update rows with the same key'],
+          ['nothing', 'Keep rows with the same key as they are'],
+        ]}
+      />
+      {onConflict && (
+        <TextField
+          label="Key columns"
+          example="id"
+          value={key}
+          change={(text) => want({ ...wanted, key: text })}
+          isRequired
+        />
+      )}
+    </>
+  )
+}
 
 function Target({ wanted, want }: WantProps) {
   const tables = catalog.value.tables.filter(({ kind }) => kind === 'table')

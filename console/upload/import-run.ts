@@ -39,13 +39,13 @@ export class ImportRun {
   /** What is sent, once it is made. */
   readonly upload = signal<UploadBody | undefined>(undefined)
   readonly #statements: ImportStatements
-  readonly #skipsBad: boolean
+  readonly #plan: ImportPlan
   readonly #makeBody: () => Promise<UploadBody>
   readonly #cancelled = new AbortController()
 
   constructor(plan: ImportPlan, makeBody: () => Promise<UploadBody>) {
     this.#statements = importStatements(plan)
-    this.#skipsBad = plan.sendsBad === true
+    this.#plan = plan
     this.#makeBody = makeBody
     void this.#run()
   }
@@ -97,7 +97,8 @@ export class ImportRun {
         sql: this.#statements,
         body,
         isGzip,
-        skipsBad: this.#skipsBad,
+        skipsBad: this.#plan.sendsBad === true,
+        merge: this.#plan.merge,
         signal: this.#cancelled.signal,
         onProgress: (bytes) => {
           this.sent.value = { bytes, atMs: performance.now() - begin }

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
+import { mergedText } from '../../src/contract/text/merged-rows.ts'
 import { placeInCopy } from '../../src/file-import/find-line.ts'
 import type { PlannedColumn } from '../../src/file-import/plan-import.ts'
 import { ApiError } from '../api/api-error.ts'
@@ -132,10 +133,11 @@ function sentence(parts: readonly (string | false | undefined)[]): string {
 }
 
 function Done({ run, chosen, planned, again }: RunViewProps) {
-  const { schema, table, points, columns } = planned.plan
+  const { schema, table, points, columns, merge } = planned.plan
   const reading = chosen.reading.value
   const { rejected_rows = 0, rejected = [] } = run.answer.value ?? {}
   const rows = (run.rows.value ?? 0) + rejected_rows
+  const merged = mergedText(run.rows.value ?? 0, run.answer.value ?? {}, merge?.onConflict)
   const expected = reading?.isWhole ? reading.inference.rows + reading.inference.badRows : rows
   const name = [...(schema ? [schema] : []), table].map(shownName).join('.')
   const hasMap = points !== undefined || columns.some(({ type }) => type.startsWith('geometry'))
@@ -166,7 +168,8 @@ function Done({ run, chosen, planned, again }: RunViewProps) {
       }
     >
       <p>
-        <strong>{table}</strong> has {plural(run.rows.value ?? 0, 'new row')}.
+        <strong>{table}</strong>
+        {merged ? `: ${merged}` : ` has ${plural(run.rows.value ?? 0, 'new row')}`}.
       </p>
       {rejected_rows > 0 && <LeftOutRows chosen={chosen} count={rejected_rows} rejected={rejected} />}
       {expected !== rows && <p>The file seems to have {plural(expected, 'row')}. Check what is missing.</p>}

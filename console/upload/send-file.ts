@@ -2,6 +2,7 @@ import { type CopySql, copyUpload } from '../../src/client/api/copy-upload.ts'
 import { copyResumably, isLarge, isShort } from '../../src/client/api/uploads-api.ts'
 import type { CopyAnswer } from '../../src/contract/documents.ts'
 import { maxBadRows } from '../../src/contract/limits.ts'
+import type { RowMerge } from '../../src/file-import/import-plan.ts'
 import { ownConnection, request, requestJson } from '../api/request.ts'
 
 export type Sending = Readonly<{
@@ -10,6 +11,7 @@ export type Sending = Readonly<{
   isGzip: boolean
   /** Rows that PostgreSQL refuses are left out, and the answer lists them. */
   skipsBad: boolean
+  merge: RowMerge | undefined
   signal: AbortSignal
   /** Called with the number of bytes of the file that were sent. */
   onProgress: (bytes: number) => void
@@ -19,20 +21,21 @@ export type Sending = Readonly<{
 
 /** Sends a file into a COPY. */
 export async function sendFile(sending: Sending): Promise<CopyAnswer> {
-  const { sql, body, isGzip, skipsBad, signal, onProgress, onCut } = sending
+  const { sql, body, isGzip, skipsBad, merge, signal, onProgress, onCut } = sending
+  const load = { ...(skipsBad && skipping), ...merge }
   // Checks the key first: at a 401, XMLHttpRequest would make the browser show its own password dialog.
   await request('whoAmI', { signal })
   if (isLarge(body, {}) && isShort(sql)) {
     const { connection, name } = ownConnection('createUpload')
     return copyResumably(connection, name, sql, body, {
       ...(isGzip && { contentEncoding: 'gzip' }),
-      ...(skipsBad && skipping),
+      ...load,
       signal,
       onProgress: ({ bytes }) => onProgress(bytes),
       onCut: ({ bytes }) => onCut(bytes),
     })
   }
-  const upload = copyUpload(sql, body, isGzip ? 'gzip' : undefined, skipsBad ? skipping : {})
+  const upload = copyUpload(sql, body, isGzip ? 'gzip' : undefined, load)
   return requestJson<CopyAnswer>('copyFrom', {
     query: upload.query,
     headers: upload.headers,

@@ -1,4 +1,5 @@
-import { importStatements } from '../../src/file-import/import-plan.ts'
+import { loadQuery } from '../../src/client/api/copy-upload.ts'
+import { type ImportPlan, importStatements } from '../../src/file-import/import-plan.ts'
 import type { FileReading } from '../../src/file-import/read-types.ts'
 import { isRewritten } from '../../src/file-import/rewrite-rows.ts'
 import { curlLine, quoteShell } from '../api/curl.ts'
@@ -34,7 +35,7 @@ export function StartPanel({ file, head, reading, planned, start }: StartProps) 
       )}
       <div class="row">
         <button type="button" class="primary" disabled={problems.length > 0} onClick={start}>
-          {planned.plan.isNew ? `Create table ${planned.plan.table}` : `Append to ${planned.plan.table}`}
+          {actOf(planned.plan)}
         </button>
         {!reading.isWhole && problems.length === 0 && (
           <span class="muted">You can start now. The types come from the part read so far.</span>
@@ -45,10 +46,19 @@ export function StartPanel({ file, head, reading, planned, start }: StartProps) 
   )
 }
 
+function actOf({ isNew, merge, table }: ImportPlan): string {
+  if (isNew) return `Create table ${table}`
+  return merge ? `Merge into ${table}` : `Append to ${table}`
+}
+
 function Sql({ file, head, planned }: Pick<StartProps, 'file' | 'head' | 'planned'>) {
   const { create, copy, after } = importStatements(planned.plan)
+  const { merge } = planned.plan
   const all = [create, copy, ...after].filter((statement) => statement !== undefined)
-  const curl = curlLine('copyFrom', { username: session.value!.username, query: { q: copy } })
+  const curl = curlLine('copyFrom', {
+    username: session.value!.username,
+    query: { q: copy, ...loadQuery({ ...merge }) },
+  })
   const encoding = head.isGzip ? " -H 'Content-Encoding: gzip'" : ''
   return (
     <details class="panel">

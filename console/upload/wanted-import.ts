@@ -1,3 +1,5 @@
+import type { OnConflict } from '../../src/contract/formats.ts'
+import { splitNames } from '../../src/contract/text/name-list.ts'
 import { type Points, tableName } from '../../src/file-import/import-plan.ts'
 import { type ImportProblem, type PlannedImport, planImport } from '../../src/file-import/plan-import.ts'
 import type { FileReading } from '../../src/file-import/read-types.ts'
@@ -16,6 +18,10 @@ export type WantedImport = Readonly<{
   decimals?: 'comma' | 'point' | undefined
   /** Bad rows are sent as well: the service leaves them out and lists them. */
   sendsBad?: boolean | undefined
+  /** Of rows whose key is in the target. undefined: all rows are added. */
+  onConflict?: OnConflict | undefined
+  /** The key columns as typed: `a,b`. */
+  key?: string | undefined
   /** null: no points. undefined: as found in the file. */
   points: Points | null | undefined
   isPrepared: boolean
@@ -34,13 +40,14 @@ export const wantedFor = (file: File): WantedImport => ({
 export type Planned = Omit<PlannedImport, 'problems'> & Readonly<{ problems: readonly string[] }>
 
 export function planUpload(head: FileHead, reading: FileReading, wanted: WantedImport): Planned {
-  const { target } = wanted
+  const { target, onConflict, key = '' } = wanted
   const planned = planImport(head, reading, {
     ...wanted,
     schema: target?.schema,
     table: target?.name ?? wanted.table,
     isAppended: target !== undefined,
     known: target && new Map(target.columns.map(({ name, type }) => [name, type])),
+    merge: onConflict && { onConflict, key: splitNames(key, mostKeyColumns) ?? [] },
     isPrepared: wanted.isPrepared && target === undefined,
   })
   return {
@@ -48,6 +55,9 @@ export function planUpload(head: FileHead, reading: FileReading, wanted: WantedI
     problems: planned.problems.flatMap((problem) => problemText(problem, planned.plan.table) ?? []),
   }
 }
+
+/** No index has more. */
+const mostKeyColumns = 32
 
 /** Undefined if it does not prevent an upload. */
 function problemText(problem: ImportProblem, table: string): string | undefined {
@@ -62,6 +72,10 @@ function problemText(problem: ImportProblem, table: string): string | undefined 
       return `PostgreSQL allows 1,600 columns, the file has ${problem.count}.`
     case 'missing-columns':
       return `${table} has no column ${problem.names.slice(0, 5).join(', ')}: rename it, or choose a new table.`
+    case 'bad-key':
+      return problem.names.length === 0
+        ? 'Name the key columns, separated by commas.'
+        : `The file has no key column ${problem.names.join(', ')}.`
     case 'wrong-encoding':
       return 'Some bytes are invalid in this encoding. Choose another encoding.'
     case 'bad-line':

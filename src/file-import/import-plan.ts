@@ -1,3 +1,4 @@
+import type { OnConflict } from '../contract/formats.ts'
 import { quoteLiteral, quoteShell, shownName } from '../contract/text/quote.ts'
 import type { CsvDialect } from './csv-head.ts'
 import type { ValueForm } from './values/local-values.ts'
@@ -15,6 +16,9 @@ export type ImportColumn = Readonly<{
 /** Two columns of numbers, by their names in the table. */
 export type Points = Readonly<{ lon: string; lat: string }>
 
+/** What is done with a row whose key is in the table. The key has a unique index. */
+export type RowMerge = Readonly<{ onConflict: OnConflict; key: readonly string[] }>
+
 export type ImportPlan = Readonly<{
   /** Without it, the first schema of the search path. */
   schema?: string | undefined
@@ -30,6 +34,8 @@ export type ImportPlan = Readonly<{
   points?: Points | undefined
   /** Bad rows are sent as they are: the service leaves them out. Otherwise a bad row is an error. */
   sendsBad?: boolean | undefined
+  /** Of a table that is there. Otherwise all rows are added. */
+  merge?: RowMerge | undefined
   /** CDB_CartodbfyTable: a key, both geometries, their indexes. */
   isPrepared: boolean
 }>

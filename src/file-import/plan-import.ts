@@ -6,6 +6,7 @@ import {
   type ImportPlan,
   isNumber,
   type Points,
+  type RowMerge,
 } from './import-plan.ts'
 import type { BadLine } from './infer-types.ts'
 import type { FileReading } from './read-types.ts'
@@ -27,6 +28,8 @@ export type ImportWishes = Readonly<{
   decimals?: 'comma' | 'point' | undefined
   /** Send bad rows as they are: the service leaves them out. */
   sendsBad?: boolean | undefined
+  /** Of appended rows. Otherwise all are added. */
+  merge?: RowMerge | undefined
   /** null: no points. undefined: as found in the file. */
   points: Points | null | undefined
   isPrepared: boolean
@@ -48,6 +51,8 @@ export type ImportProblem =
   | Readonly<{ kind: 'same-name'; name: string }>
   | Readonly<{ kind: 'too-many-columns'; count: number }>
   | Readonly<{ kind: 'missing-columns'; names: readonly string[] }>
+  /** Of the key, those that the file lacks; none: no key was given. */
+  | Readonly<{ kind: 'bad-key'; names: readonly string[] }>
   | Readonly<{ kind: 'bad-line' } & BadLine>
 
 export function planImport(
@@ -66,6 +71,7 @@ export function planImport(
     hasNullMark: reading.inference.hasNullMark,
     points: wishes.points === null ? undefined : possiblePoints,
     sendsBad: wishes.sendsBad,
+    merge: wishes.isAppended ? wishes.merge : undefined,
     isPrepared: wishes.isPrepared,
   }
   return { plan, columns, possiblePoints, problems: problemsOf(plan, wishes, reading) }
@@ -124,11 +130,12 @@ function problemsOf(
   { known, sendsBad }: ImportWishes,
   reading: FileReading,
 ): ImportProblem[] {
-  const { table, columns } = plan
+  const { table, columns, merge } = plan
   const { inference, isEncodingRight, isWhole } = reading
   const names = columns.map(({ name }) => name)
   const twice = names.find((name, at) => names.indexOf(name) !== at)
   const missing = known ? names.filter((name) => !known.has(name)) : []
+  const badKey = merge?.key.filter((name) => !names.includes(name))
   const isInTheWay = inference.isCutShort || !sendsBad
   const found: (ImportProblem | false | undefined)[] = [
     table.trim() === '' && { kind: 'no-table-name' },
@@ -136,6 +143,7 @@ function problemsOf(
     twice !== undefined && { kind: 'same-name', name: twice },
     columns.length > maxColumns && { kind: 'too-many-columns', count: columns.length },
     missing.length > 0 && { kind: 'missing-columns', names: missing },
+    badKey && (merge?.key.length === 0 || badKey.length > 0) && { kind: 'bad-key', names: badKey },
     inference.badLine && isInTheWay && { kind: 'bad-line', ...inference.badLine },
     !isEncodingRight && { kind: 'wrong-encoding' },
     isWhole && inference.rows === 0 && { kind: 'no-rows' },

@@ -76,6 +76,45 @@ test('--layer takes some layers of a file, --append adds to a table, --skip-bad-
     assert.equal((await cartage(me, 'import', at('trip.kml'), ...wrong)).code, 2, wrong.join(' '))
 })
 
+test('--upsert with --on-conflict nothing keeps the rows that are stored, from every kind of file', async (t) => {
+  const pairs = [
+    { k: 1, name: 'ONE' },
+    { k: 3, name: 'three' },
+    { k: 3, name: 'again' },
+  ]
+  const features = pairs.map((properties) => ({ type: 'Feature', properties, geometry: null }))
+  const { me, at, user } = await setupFiles(t, {
+    'more.csv': `name,k\n${pairs.map(({ k, name }) => `${name},${k}\n`).join('')}`,
+    'more.ndjson': features.map((feature) => `${JSON.stringify(feature)}\n`).join(''),
+  })
+  const merge = ['--upsert', 'k', '--on-conflict', 'nothing']
+  for (const file of ['more.csv', 'more.ndjson']) {
+    await user.sql(`drop table if exists places;
+      create table places (k int unique, name text, the_geom geometry(Geometry,4326));
+      insert into places values (1, 'one'), (2, 'two')`)
+    const merged = await cartage(me, 'import', at(file), 'places', ...merge, '--json')
+    assert.equal(merged.code, 0, merged.err)
+    assert.match(merged.err, /\n {2}1 row added, 2 rows not stored because the key is there\n/)
+    const { inserted_rows, updated_rows } = JSON.parse(merged.out)
+    assert.deepEqual([inserted_rows, updated_rows], [1, 0], file)
+    const stored = (await user.sql('select k, name from places order by k')).rows
+    assert.deepEqual(
+      stored.map(({ k, name }) => [k, name]),
+      [
+        [1, 'one'],
+        [2, 'two'],
+        [3, 'three'],
+      ],
+      file,
+    )
+    for (const wrong of [
+      ['--on-conflict', 'nothing'],
+      ['--upsert', 'k', '--on-conflict', 'replace'],
+    ])
+      assert.equal((await cartage(me, 'import', at(file), 'places', ...wrong)).code, 2, wrong.join(' '))
+  }
+})
+
 test('import reads standard input and an address', async (t) => {
   const { me, user, service } = await setupFiles(t, {})
   const csv = 'a,b\n1,"two\nlines"\n2,x\n'

@@ -1,8 +1,9 @@
 import { useState } from 'preact/hooks'
 import type { ImportOptions } from '../../../src/client/api/imports-api.ts'
+import type { OnConflict } from '../../../src/contract/formats.ts'
 import type { CollisionStrategy } from '../../../src/contract/import-names.ts'
-import { Field } from '../../parts/controls/field.tsx'
 import { SelectField } from '../../parts/controls/select-field.tsx'
+import { TextField } from '../text-field.tsx'
 
 type FormProps = Readonly<{
   isOneFile: boolean
@@ -15,15 +16,16 @@ type FormProps = Readonly<{
 /** What to do with files that the service imports. */
 export function ImportForm({ isOneFile, act, isEmpty, start }: FormProps) {
   const [table, setTable] = useState('')
-  const [collision, setCollision] = useState<CollisionStrategy | ''>('')
+  const [collision, setCollision] = useState<Collision>('')
   const [key, setKey] = useState('')
   const [skipsBad, setSkipsBad] = useState(false)
   const submit = (event: Event) => {
     event.preventDefault()
     start({
       ...(table.trim() && { table_name: table.trim() }),
-      ...(collision && { collision_strategy: collision }),
-      ...(collision === 'upsert' && { key }),
+      ...(isMerge(collision)
+        ? { on_conflict: collision, key }
+        : collision && { collision_strategy: collision }),
       ...(skipsBad && { on_error: 'skip', rejects: 'all' }),
     })
   }
@@ -32,7 +34,7 @@ export function ImportForm({ isOneFile, act, isEmpty, start }: FormProps) {
       <div class="form-row">
         {isOneFile && <TextField label="Table name" example="as the file" value={table} change={setTable} />}
         <SelectField label="If the table exists" value={collision} choose={setCollision} options={choices} />
-        {collision === 'upsert' && (
+        {isMerge(collision) && (
           <TextField label="Key columns" example="id" value={key} change={setKey} isRequired />
         )}
         <label class="check">
@@ -54,34 +56,17 @@ export function ImportForm({ isOneFile, act, isEmpty, start }: FormProps) {
   )
 }
 
-type TextProps = Readonly<{
-  label: string
-  example: string
-  value: string
-  change: (value: string) => void
-  isRequired?: boolean
-}>
+/** What is done if the table exists. */
+type Collision = Exclude<CollisionStrategy, 'upsert'> | OnConflict | ''
 
-function TextField({ label, example, value, change, isRequired = false }: TextProps) {
-  return (
-    <Field label={label}>
-      {(props) => (
-        <input
-          {...props}
-          value={value}
-          required={isRequired}
-          placeholder={example}
-          onInput={(event) => change(event.currentTarget.value)}
-        />
-      )}
-    </Field>
-  )
-}
+const isMerge = (collision: Collision): collision is OnConflict =>
+  collision === 'update' || collision === 'nothing'
 
-const choices: readonly (readonly [CollisionStrategy | '', string])[] = [
+const choices: readonly (readonly [Collision, string])[] = [
   ['', 'Choose another name'],
   ['skip', 'Do nothing'],
   ['overwrite', 'Replace its rows'],
   ['append', 'Add the rows'],
-  ['upsert', 'Update rows with the same key'],
+  ['update', 'Update rows with the same key'],
+  ['nothing', 'Keep rows with the same key as they are'],
 ]

@@ -115,6 +115,7 @@ function Done({ run }: Readonly<{ run: ServiceImport }>) {
             ? 'nothing was done, as the table exists.'
             : `${plural(progress?.rows ?? 0, 'row')} in ${plural(table_names.length, 'table')}.`}
         </p>
+        {run.mergedText && <p>{run.mergedText}.</p>}
         {importWarnings(warnings).map((text) => (
           <p key={text} class="small">
             {text}

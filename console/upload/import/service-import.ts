@@ -1,6 +1,7 @@
 import { computed, signal } from '@preact/signals'
 import { type ImportOptions, importsOf } from '../../../src/client/api/imports-api.ts'
 import type { ImportDocument } from '../../../src/contract/documents.ts'
+import { mergedText } from '../../../src/contract/text/merged-rows.ts'
 import { noteCatalogChange } from '../../api/catalog.ts'
 import { ownConnection, request, requestJson } from '../../api/request.ts'
 import { tell } from '../../parts/live.tsx'
@@ -26,6 +27,12 @@ export class ServiceImport {
     this.file = file
     this.#options = options
     this.ended = this.#run()
+  }
+
+  /** Undefined: the rows were not merged by a key. */
+  get mergedText(): string | undefined {
+    const { value } = this.document
+    return value && mergedText(value.progress.rows, value, this.#options.on_conflict)
   }
 
   cancel(): void {

@@ -16,8 +16,11 @@ import { nothingLeft, type Rejects, refusal } from './rejects.ts'
 import { inCallersPath, inSavepoint, queryInCatalog } from './run-statement.ts'
 import { stageName } from './stage-table.ts'
 
-/** If rows of the file have the same key, the last one counts. `isNew`: whether the row `target` was inserted, as SQL. */
-type Upsert = Readonly<{ key: readonly string[]; conflict: string; isNew: string }>
+/**
+ * If rows of the file have the same key, the last one counts; the first, if rows of the table are kept. `isNew`: whether the row
+ * `target` was inserted, as SQL.
+ */
+type Upsert = Readonly<{ key: readonly string[]; conflict: string; keeps: boolean; isNew: string }>
 
 /** Brings the loaded rows into their table, without those that it refuses if bad rows are left out. */
 export async function insertRows(loading: Loading, stage: Stage, upsert?: Upsert): Promise<void> {
@@ -48,11 +51,12 @@ async function insertRange(loading: Loading, stage: Stage, upsert?: Upsert, rang
     range ? [`${row}.${stage.line} between ${range.from} and ${range.to}`] : []
   // COPY has stored the rows in the order of the file.
   const place = stage.line ?? 'ctid'
-  const isLater = upsert && [
-    ...upsert.key.map((name) => `later.${quoteIdentifier(name)} = one.${quoteIdentifier(name)}`),
-    `later.${place} > one.${place}`,
-    ...inRange('later'),
-  ]
+  const isLater = upsert &&
+    !upsert.keeps && [
+      ...upsert.key.map((name) => `later.${quoteIdentifier(name)} = one.${quoteIdentifier(name)}`),
+      `later.${place} > one.${place}`,
+      ...inRange('later'),
+    ]
   const stored = stageName(loading, stage)
   const conditions = [
     ...inRange('one'),
@@ -60,7 +64,8 @@ async function insertRange(loading: Loading, stage: Stage, upsert?: Upsert, rang
   ]
   const where = conditions.length > 0 ? ` where ${conditions.join(' and ')}` : ''
   const { session } = loading
-  const insert = `insert into ${targetOf(loading, stage)} as target (${columns}) select ${columns} from ${stored} one${where}`
+  const order = upsert?.keeps ? ` order by one.${place}` : ''
+  const insert = `insert into ${targetOf(loading, stage)} as target (${columns}) select ${columns} from ${stored} one${where}${order}`
   if (!upsert) return void (await inCallersPath(session, () => queryInCatalog(session, insert)))
   const merge = `with cartage_done as (${insert} ${upsert.conflict} returning case when ${upsert.isNew} then 1 end as cartage_new)
     select pg_catalog.count(cartage_new) as inserted, pg_catalog.count(*) as stored from cartage_done`

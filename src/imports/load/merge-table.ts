@@ -66,10 +66,10 @@ async function upsert(loading: Loading, stage: Stage, known: KnownColumns): Prom
   await queryInCatalog(session, `create index on ${stageName(loading, stage)} (${keys})`)
   const others = names.filter((name) => !key.includes(name) && name !== 'cartodb_id').map(quoteIdentifier)
   const sets = others.map((name) => `${name} = excluded.${name}`).join(', ')
-  const keeps = options.keepsExisting || sets === ''
+  const keeps = options.keepsExisting === true || sets === ''
   const conflict = `on conflict (${keys}) do ${keeps ? 'nothing' : `update set ${sets}`}`
   const isNew = keeps ? 'true' : await isNewSql(loading, stage, key)
-  await insertRows(loading, stage, { key, conflict, isNew }).catch((error: unknown) => {
+  await insertRows(loading, stage, { key, conflict, keeps, isNew }).catch((error: unknown) => {
     if (!(error instanceof DatabaseFault) || error.sqlstate !== '42P10') throw error
     const index = `CREATE UNIQUE INDEX ON ${quoteQualified(account.schema, stage.wanted)} (${keys})`
     throw new ImportFailure(2012, `upsert needs a unique index on its key: ${index}`)

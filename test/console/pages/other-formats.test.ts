@@ -133,6 +133,43 @@ test(title('rows that cannot be stored are shown, and can be left out and downlo
   assert.equal((await user.sql('select from map_towns')).rowCount, 1)
 })
 
+test(title('rows whose key is stored are kept or updated, from a file of every kind'), async (t) => {
+  if (missing) return t.skip(missing)
+  const { page, signInAt, user } = await openConsole(t, importing(t))
+  await user.sql(`create table places (k int primary key, name text, the_geom geometry(Geometry,4326));
+    insert into places values (1, 'one')`)
+  const names = async () =>
+    (await user.sql('select name from places order by k')).rows.map(({ name }) => name)
+  const feature = (k: number, name: string) =>
+    `${JSON.stringify({ type: 'Feature', properties: { k, name }, geometry: null })}\n`
+  await signInAt('/upload')
+  await chooseFile(page, 'more.ndjson', Buffer.from(feature(1, 'ONE') + feature(2, 'two')))
+  await page.getByLabel('Table name').fill('places')
+  await page.getByLabel('If the table exists').selectOption('Keep rows with the same key as they are')
+  await page.getByLabel('Key columns').fill('k')
+  await page.getByRole('button', { name: 'Import', exact: true }).click()
+  await page.getByText('1 row added, 1 row not stored because the key is there.').waitFor()
+  assert.deepEqual(await names(), ['one', 'two'])
+
+  for (const [choice, told, stored] of [
+    ['Keep rows with the same key as they are', '0 rows added, 1 row not stored', ['one', 'two']],
+    ['Update rows with the same key', '0 rows added, 1 row updated', ['one', 'TWO']],
+  ] as const) {
+    await page.getByRole('button', { name: 'Choose another file' }).click()
+    await chooseFile(page, 'again.csv', Buffer.from('k,name\n2,TWO\n'))
+    await page.getByLabel('Load into').selectOption({ label: 'Append to places' })
+    await page.getByLabel('If the key exists').selectOption(choice)
+    await page.getByText('Name the key columns, separated by commas.').waitFor()
+    await page.getByLabel('Key columns').fill('nr')
+    await page.getByText('The file has no key column nr.').waitFor()
+    await page.getByLabel('Key columns').fill('k')
+    await assertAccessibleEverywhere(page)
+    await page.getByRole('button', { name: 'Merge into places' }).click()
+    await page.getByText(`places: ${told}`).waitFor()
+    assert.deepEqual(await names(), stored)
+  }
+})
+
 const placemark = (name: string, at: string) =>
   `<Placemark><name>${name}</name><Point><coordinates>${at}</coordinates></Point></Placemark>`
 const kml = `<?xml version="1.0"?><kml xmlns="http://www.opengis.net/kml/2.2"><Document>

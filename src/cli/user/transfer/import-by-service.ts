@@ -4,6 +4,7 @@ import type { ImportDocument } from '../../../contract/documents.ts'
 import { sentFileEndings } from '../../../contract/import-names.ts'
 import { formatCount, formatDuration, plural } from '../../../contract/text/format.ts'
 import { importWarnings } from '../../../contract/text/import-warnings.ts'
+import { mergedText } from '../../../contract/text/merged-rows.ts'
 import { joinNames } from '../../../contract/text/name-list.ts'
 import { sectionFile } from '../../../file-import/rejects-file.ts'
 import type { CommandResult } from '../../command.ts'
@@ -16,6 +17,7 @@ import { type Service, withService } from '../service.ts'
 import { readTableName } from '../table-name.ts'
 import { writeAll, writeWhole } from '../whole-file.ts'
 import { partsOf, tellCut } from './kept-rows.ts'
+import { mergeOf } from './load-options.ts'
 
 /** Whether the service reads the file, not this program: other kinds than CSV and GeoJSON, addresses, standard input. */
 export function isReadByService({ args, values }: UserCall): boolean {
@@ -49,13 +51,13 @@ function optionsOf(call: UserCall): ImportOptions {
   const strange = notHere.find((name) => values[name] !== undefined)
   if (strange) throw new UsageError(`--${strange} is only for CSV, TSV and GeoJSON files on this machine`)
   if (values.append && values.upsert) throw new UsageError('give --append or --upsert, not both')
-  const key = textOf(values, 'upsert')
+  const merge = mergeOf(values)
   const layers = listOf(values, 'layer')
   const maxBadRows = wholeNumberOf(values, 'max-bad-rows')
   return {
     ...(args[1] !== undefined && { table_name: tableOf(args[1]) }),
     ...(values.append && { collision_strategy: 'append' as const }),
-    ...(key !== undefined && { collision_strategy: 'upsert' as const, key }),
+    ...(merge && { on_conflict: merge.onConflict, key: joinNames(merge.key) }),
     ...(layers.length > 0 && { layer: joinNames(layers) }),
     ...(values['skip-bad-rows'] && { on_error: 'skip' as const }),
     ...(maxBadRows !== undefined && { max_bad_rows: maxBadRows }),
@@ -135,7 +137,7 @@ function progressLine({ state, progress }: ImportDocument): string {
   return `storing: ${formatCount(rows)} rows, ${total > 0 ? Math.floor((100 * read) / total) : 0} %`
 }
 
-function tell({ args, terminal }: UserCall, ended: ImportDocument, ms: number): CommandResult {
+function tell({ args, values, terminal }: UserCall, ended: ImportDocument, ms: number): CommandResult {
   const { id, state, error_code: code, get_error_text: text, table_names: tables, progress } = ended
   const warnings = importWarnings(ended.warnings)
   tellRejected(terminal, ended)
@@ -143,9 +145,12 @@ function tell({ args, terminal }: UserCall, ended: ImportDocument, ms: number): 
     throw new FailedError(`${args[0]}: ${text?.what_about ?? 'the import failed'} (${code})`)
   const { rows } = progress
   terminal.say(`${tables.join(', ')}: ${plural(rows, 'row')} in ${formatDuration(ms)} (import ${id})`)
+  const merged = mergedText(rows, ended, mergeOf(values)?.onConflict)
+  if (merged) terminal.say(`  ${merged}`)
   for (const warning of warnings) terminal.say(`  ${warning}`)
-  const { rejected_rows } = ended
-  return { document: { tables, rows, rejected_rows, warnings: ended.warnings, import_id: id } }
+  const { inserted_rows, updated_rows, rejected_rows } = ended
+  const counts = { inserted_rows, updated_rows, rejected_rows }
+  return { document: { tables, rows, ...counts, warnings: ended.warnings, import_id: id } }
 }
 
 /** A file for each table, so that they can be mended and imported. */

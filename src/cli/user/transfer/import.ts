@@ -1,4 +1,5 @@
 import { basename } from 'node:path'
+import { onConflicts } from '../../../contract/formats.ts'
 import { formatCount } from '../../../contract/text/format.ts'
 import type { CsvDialect } from '../../../file-import/csv-head.ts'
 import type { Encoding } from '../../../file-import/encodings.ts'
@@ -26,7 +27,7 @@ import { showLine } from './failed-line.ts'
 import { formsOf } from './forms.ts'
 import { importByService, isReadByService } from './import-by-service.ts'
 import { type ImportInput, openInput } from './import-input.ts'
-import { checkLoadOptions } from './load-options.ts'
+import { checkLoadOptions, mergeOf } from './load-options.ts'
 import { loadRows } from './load-rows.ts'
 
 export const importCommand: UserCommand = {
@@ -49,6 +50,12 @@ export const importCommand: UserCommand = {
       type: 'string',
       value: 'KEY',
       help: 'update rows that have the same key, add the others; KEY is a column or several: a,b',
+    },
+    'on-conflict': {
+      type: 'string',
+      value: 'update|nothing',
+      kind: onConflicts,
+      help: 'with --upsert: nothing keeps the row that is in the table',
     },
     'skip-bad-rows': { type: 'boolean', help: 'leave out rows that PostgreSQL refuses, up to 1,000' },
     'max-bad-rows': { type: 'string', value: 'N', help: 'with --skip-bad-rows: fail after so many' },
@@ -166,6 +173,7 @@ function wishesOf(call: UserCall, file: ImportInput): ImportWishes {
     table: name,
     isAppended: isAppended(call),
     sendsBad: call.values['skip-bad-rows'] === true,
+    merge: mergeOf(call.values),
     names: {},
     types: typeOptions(call, names),
     points: pointsOption(call, names),

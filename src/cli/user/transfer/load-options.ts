@@ -1,5 +1,7 @@
 import type { LoadParameters } from '../../../client/api/copy-upload.ts'
+import { type OnConflict, onConflicts } from '../../../contract/formats.ts'
 import { splitNames } from '../../../contract/text/name-list.ts'
+import type { RowMerge } from '../../../file-import/import-plan.ts'
 import { UsageError } from '../../command-error.ts'
 import { textOf, wholeNumberOf } from '../../option-values.ts'
 import type { UserCall } from '../command.ts'
@@ -8,26 +10,31 @@ import type { UserCall } from '../command.ts'
 export function checkLoadOptions({ values }: UserCall): void {
   const needy = ['max-bad-rows', 'rejects'].find((name) => values[name] !== undefined)
   if (needy && !values['skip-bad-rows']) throw new UsageError(`--${needy} needs --skip-bad-rows`)
-  keyOf(values)
+  mergeOf(values)
   wholeNumberOf(values, 'max-bad-rows')
 }
 
-/** What the service is to do with bad rows and with rows that are there. */
+/** What the service is to do with bad rows. */
 export function loadParameters({ values }: UserCall): LoadParameters {
   const maxBadRows = wholeNumberOf(values, 'max-bad-rows')
-  const key = keyOf(values)
   return {
     ...(values['skip-bad-rows'] && { onError: 'skip' as const }),
     ...(maxBadRows !== undefined && { maxBadRows }),
     ...(values.rejects !== undefined && { rejects: 'all' as const }),
-    ...(key && { onConflict: 'update' as const, key }),
   }
 }
 
-function keyOf(values: UserCall['values']): readonly string[] | undefined {
+/** What is done with a row whose key is in the table. Undefined: all rows are added. */
+export function mergeOf(values: UserCall['values']): RowMerge | undefined {
   const text = textOf(values, 'upsert')
+  const onConflict = textOf(values, 'on-conflict')
+  if (onConflict !== undefined && text === undefined) throw new UsageError('--on-conflict goes with --upsert')
+  if (onConflict !== undefined && !isOnConflict(onConflict))
+    throw new UsageError(`--on-conflict must be one of ${onConflicts.join(', ')}`)
   if (text === undefined) return undefined
-  const names = splitNames(text, text.length)
-  if (!names) throw new UsageError('--upsert needs the names of columns')
-  return names
+  const key = splitNames(text, text.length)
+  if (!key) throw new UsageError('--upsert needs the names of columns')
+  return { onConflict: onConflict ?? 'update', key }
 }
+
+const isOnConflict = (text: string): text is OnConflict => (onConflicts as readonly string[]).includes(text)

@@ -4,6 +4,7 @@ import { defaultResumableFromBytes } from '../../../client/api/uploads-api.ts'
 import { CartageError } from '../../../client/cartage-error.ts'
 import type { CopyAnswer } from '../../../contract/documents.ts'
 import { formatDuration, plural } from '../../../contract/text/format.ts'
+import { mergedText } from '../../../contract/text/merged-rows.ts'
 import { type ImportPlan, importStatements } from '../../../file-import/import-plan.ts'
 import { isRewritten } from '../../../file-import/rewrite-rows.ts'
 import { checkImport, ImportInDoubt, isOutcomeUnknown, storeRows } from '../../../file-import/store-rows.ts'
@@ -39,8 +40,8 @@ export async function loadRows(
   const rows = plural(count, 'row')
   call.terminal.say(`${plan.table}: ${rows} in ${formatDuration(loaded)}, ${done} (job ${job.job_id})`)
   const { inserted_rows, updated_rows, rejected_rows, rejected = [] } = answer ?? {}
-  if (updated_rows !== undefined)
-    call.terminal.say(`  ${plural(inserted_rows ?? 0, 'row')} added, ${plural(updated_rows, 'row')} updated`)
+  const merged = mergedText(count, answer ?? {}, plan.merge?.onConflict)
+  if (merged) call.terminal.say(`  ${merged}`)
   await tellRejects(call, file, rejected_rows ?? 0, rejected)
   const counts = { inserted_rows, updated_rows, rejected_rows }
   return { document: { table: plan.table, rows: count, ...counts, job_id: job.job_id } }
@@ -101,7 +102,7 @@ async function upload(call: UserCall, { client, signal, url }: Service, file: Im
   }
   const encoding = contentEncoding && { contentEncoding }
   const cut = { onCut: tellCut(call.terminal), resumableFromBytes: 0 }
-  const options = { create, signal, onProgress, ...cut, ...encoding, ...loadParameters(call) }
+  const options = { create, signal, onProgress, ...cut, ...encoding, ...loadParameters(call), ...plan.merge }
   return at(wholeText(sqlOf({ create, copy })), () => client.copyFrom(copy, kept ?? stream, options)).finally(
     async () => {
       stop()
