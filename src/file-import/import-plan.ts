@@ -150,8 +150,15 @@ function cutTo(name: string, bytes: number): string {
   return length <= bytes ? name : cutTo([...name].slice(0, -1).join(''), bytes)
 }
 
-const lonNames = ['lon', 'lng', 'long', 'longitude', 'x']
-const latNames = ['lat', 'latitude', 'y']
+/** With those of the classic service. */
+const lonNames = [
+  ...['lon', 'lng', 'long', 'longitude', 'longitud', 'point_longitude'],
+  ...['longitudedecimal', 'decimallongitude', 'decimallong', 'x'],
+]
+const latNames = [
+  ...['lat', 'latitude', 'latitud', 'lati', 'point_latitude'],
+  ...['latitudedecimal', 'decimallatitude', 'decimallat', 'y'],
+]
 
 /** The columns that look like longitude and latitude, unless there is a geometry. */
 export function findPoints(columns: readonly Pick<ImportColumn, 'name' | 'type'>[]): Points | undefined {

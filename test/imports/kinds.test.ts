@@ -97,6 +97,25 @@ for (const [kind, driver, args] of [
 /** A workbook has no tabs, and OpenDocument no empty row at its end. */
 const clean = (row: Record<string, unknown>) => ({ ...row, name: String(row.name).replace(/\s/g, ' ') })
 
+test('points come from every pair of names that the classic service knows', async (t) => {
+  const { load, user } = await setupImports(t)
+  const pairs = [
+    ['lng', 'lat'],
+    ['Longitud', 'Latitud'],
+    ['decimalLongitude', 'decimalLatitude'],
+    ['decimallong', 'decimallat'],
+    ['longitudedecimal', 'latitudedecimal'],
+    ['point_longitude', 'point_latitude'],
+    ['long', 'lati'],
+    ['x', 'y'],
+  ]
+  for (const [lon, lat] of pairs) {
+    const done = await load('points.csv', `name,${lat},${lon}\nTokyo,35.5,139.5\n`)
+    const { rows } = await user.sql(`select st_astext(the_geom) as place from ${done.table_name}`)
+    assert.deepEqual(rows, [{ place: 'POINT(139.5 35.5)' }], `${lon}, ${lat}`)
+  }
+})
+
 test('a zip with shapefiles becomes a table for each, in longitude and latitude', async (t) => {
   const { load, user } = await setupImports(t)
   const utm = made('ESRI Shapefile', 'utm.shp', places, '-t_srs', 'EPSG:32630', '-where', 'pop > 100')
