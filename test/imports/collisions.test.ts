@@ -17,6 +17,19 @@ test('a name that is taken gets a number; skip leaves the table alone', async (t
   assert.deepEqual((await user.sql('select a from t')).rows, [{ a: '1' }])
 })
 
+test('overwrite makes columns that the file lacks NULL, whatever their default', async (t) => {
+  const { load, user } = await setupImports(t)
+  await user.sql(
+    `create table t (a int, kind text default 'usual', "Since" date default now(), n int not null default 7);
+     insert into t values (1)`,
+  )
+  const done = await load('t.csv', 'a\n2\n', { collision_strategy: 'overwrite' })
+  assert.equal(done.get_error_text, null)
+  assert.deepEqual(done.warnings?.missing_columns, ['kind', 'Since', 'n'])
+  const { rows } = await user.sql('select a, kind, "Since" as since, n from t')
+  assert.deepEqual(rows, [{ a: 2, kind: null, since: null, n: 7 }])
+})
+
 test('overwrite replaces the rows, and grants, views, indexes and the identity of the table stay', async (t) => {
   const { load, user } = await setupImports(t)
   await load('t.csv', 'a,gone\n1,x\n')

@@ -16,6 +16,7 @@ export function importWarnings(warnings: ImportWarnings | null): readonly string
     found.rounded_numbers && `Numbers were rounded to 15 digits: ${listed(found.rounded_numbers)}.`,
     found.skipped_files && `Skipped in the archive: ${listed(found.skipped_files)}.`,
     found.empty && `Without rows: ${listed(found.empty)}.`,
-    found.missing_columns && `Not in the file, so NULL: ${listed(found.missing_columns)}.`,
+    found.missing_columns &&
+      `Not in the file, so NULL where the column allows it: ${listed(found.missing_columns)}.`,
   ].filter((text) => typeof text === 'string')
 }

@@ -46,7 +46,8 @@ type Range = Readonly<{ from: number; to: number }>
 async function insertRange(loading: Loading, stage: Stage, upsert?: Upsert, range?: Range): Promise<void> {
   const computed =
     stage.geometry && !stage.columns.some(({ name }) => name === 'the_geom') ? ['the_geom'] : []
-  const columns = [...stage.columns.map(({ name }) => name), ...computed].map(quoteIdentifier).join(', ')
+  const columns = [...stage.columns.map(({ name }) => name), ...computed].map(quoteIdentifier)
+  const nulls = (stage.nulls ?? []).map(quoteIdentifier)
   const inRange = (row: string) =>
     range ? [`${row}.${stage.line} between ${range.from} and ${range.to}`] : []
   // COPY has stored the rows in the order of the file.
@@ -65,7 +66,8 @@ async function insertRange(loading: Loading, stage: Stage, upsert?: Upsert, rang
   const where = conditions.length > 0 ? ` where ${conditions.join(' and ')}` : ''
   const { session } = loading
   const order = upsert?.keeps ? ` order by one.${place}` : ''
-  const insert = `insert into ${targetOf(loading, stage)} as target (${columns}) select ${columns} from ${stored} one${where}${order}`
+  const insert = `insert into ${targetOf(loading, stage)} as target (${[...columns, ...nulls].join(', ')})
+    select ${[...columns, ...nulls.map(() => 'null')].join(', ')} from ${stored} one${where}${order}`
   if (!upsert) return void (await inCallersPath(session, () => queryInCatalog(session, insert)))
   const merge = `with cartage_done as (${insert} ${upsert.conflict} returning case when ${upsert.isNew} then 1 end as cartage_new)
     select pg_catalog.count(cartage_new) as inserted, pg_catalog.count(*) as stored from cartage_done`

@@ -55,6 +55,8 @@ export type Stage = {
   section?: Readonly<{ place: string; encoding: string | undefined }> &
     Pick<RejectedSection, 'header' | 'columns'>
   rows: number
+  /** For `overwrite`: columns with a default that the file lacks. They become NULL. */
+  nulls?: readonly string[]
   /** For `upsert`. */
   merged?: MergedRows
 }

@@ -30,9 +30,25 @@ async function overwrite(loading: Loading, stage: Stage, known: KnownColumns): P
   const columns = stage.columns.map(({ name }) => name)
   const missing = [...known.keys()].filter((name) => !columns.includes(name) && !ownColumns.includes(name))
   if (missing.length > 0) warnings.add('missing_columns', ...missing)
+  stage.nulls = await withDefault(loading, table, missing)
   await inCallersPath(session, () => queryInCatalog(session, `truncate ${table}`))
   await insertRows(loading, stage)
   if (options.privacy !== undefined) await setPrivacy(loading, table)
+}
+
+/** Those of the columns that have a default and may be NULL. */
+async function withDefault(
+  { session }: Loading,
+  table: string,
+  columns: readonly string[],
+): Promise<readonly string[]> {
+  const rows = await queryInCatalog<{ name: string }>(
+    session,
+    `select a.attname as name from pg_catalog.pg_attribute a join pg_catalog.pg_type t on t.oid = a.atttypid
+     where a.attrelid = $1::regclass and a.attname = any ($2) and a.atthasdef and not a.attnotnull and not t.typnotnull`,
+    [table, columns],
+  )
+  return rows.map(({ name }) => name)
 }
 
 const ownColumns = ['cartodb_id', 'the_geom', 'the_geom_webmercator']
