@@ -6,6 +6,7 @@ import {
   type FileTable,
   type GdalFormat,
   gdalFormats,
+  geometryField,
   rowsFile,
   type TableColumn,
 } from './gdal-formats.ts'
@@ -59,7 +60,7 @@ const readOptions = (format: GdalFormat, { hasGeometry, kinds }: FileTable) => [
 ]
 
 const geometryOptions = [
-  ...['-oo', 'GEOM_POSSIBLE_NAMES=the_geom', '-oo', 'KEEP_GEOM_COLUMNS=NO'],
+  ...['-oo', `GEOM_POSSIBLE_NAMES=${geometryField}`, '-oo', 'KEEP_GEOM_COLUMNS=NO'],
   ...['-a_srs', 'EPSG:4326'],
 ]
 

@@ -22,6 +22,9 @@ export const gdalFormats = {
 /** The file that the rows are written to first, in the directory of the conversion: CSV. */
 export const rowsFile = 'input.csv'
 
+/** Its column of geometries, which gives that of the file its name. */
+export const geometryField = 'the_geom'
+
 /** A column of the rows, as GDAL's CSV driver shall read it. */
 export type TableColumn = Readonly<{
   /** Without control characters. */

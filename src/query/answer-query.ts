@@ -1,14 +1,17 @@
 import type { Principal } from '../auth/account.ts'
 import type { Config } from '../config/config.ts'
+import { AppError } from '../errors.ts'
 import type { Log } from '../log/log.ts'
 import type { Databases } from '../postgres/databases.ts'
 import type { AbortLike } from '../postgres/pools/interruption.ts'
+import { sqlstate } from '../postgres/sqlstate.ts'
 import type { ReplicaReader } from '../statements/replica-reader.ts'
 import { runAs } from '../statements/run-as.ts'
 import { type LimitsOf, queryLimits } from '../statements/statement-limits.ts'
 import type { TimeLimits } from '../statements/time-limits.ts'
 import { GeometryTypes } from './arrow/geometry-types.ts'
 import { encodeText } from './encode-text.ts'
+import { type DescribedResult, geometryPlace, usualGeometry } from './geometry-column.ts'
 import { binding } from './params/bind-values.ts'
 import { ParameterTypes, UnknownTypes } from './params/parameter-types.ts'
 import { PastTriggers } from './past-triggers.ts'
@@ -20,6 +23,7 @@ import { CsvFormat } from './rows/csv-format.ts'
 import { GeojsonFormat } from './rows/geojson-format.ts'
 import { JsonFormat } from './rows/json-format.ts'
 import { NdjsonFormat } from './rows/ndjson-format.ts'
+import { ResultDescription } from './rows/result-description.ts'
 import type { PageTotal, RowFormat } from './rows/row-format.ts'
 import { SvgFormat } from './rows/svg-format.ts'
 import { TypeNames } from './type-names.ts'
@@ -63,6 +67,66 @@ export type Client = Readonly<{
 
 /** Runs the query as the key's own role and answers with its rows. */
 export function answerQuery(
+  queries: Queries,
+  principal: Principal,
+  query: Query,
+  client: Client,
+  total?: PageTotal,
+): Promise<Answer> {
+  const answered = answerTyped(queries, principal, query, client, total)
+  if (!drawsGeometry(query)) return answered
+  return answered.catch(async (error: unknown) => {
+    if (!isUnknownColumn(error)) throw error
+    const geometryColumn = await otherGeometry(queries, principal, query, client).catch(() => undefined)
+    if (geometryColumn === undefined) throw error
+    return answerTyped(queries, principal, { ...query, geometryColumn }, client, total)
+  })
+}
+
+const drawsGeometry = ({ format, around, counting }: Query) =>
+  (format === 'geojson' || format === 'topojson' || format === 'svg') && !around && !counting
+
+const isUnknownColumn = (error: unknown) =>
+  error instanceof AppError && error.extras.sqlstate === sqlstate.undefinedColumn
+
+/** The geometry of a result without `the_geom`. */
+async function otherGeometry(
+  queries: Queries,
+  principal: Principal,
+  query: Query,
+  client: Client,
+): Promise<string | undefined> {
+  const described = await describeResult(queries, principal, query, client)
+  const { columns } = described
+  // Then another column is unknown, to a function that was called.
+  if (columns.some(({ name }) => name === usualGeometry)) return undefined
+  const place = geometryPlace(described, query.skippedFields)
+  return place === undefined ? undefined : columns[place]!.name
+}
+
+/** The columns that a SELECT answers with. It is planned and asked for no row. */
+export async function describeResult(
+  queries: Queries,
+  principal: Principal,
+  query: Query,
+  { gone, reader }: Pick<Client, 'gone' | 'reader'>,
+): Promise<DescribedResult> {
+  const { databases, geometryTypes } = queries
+  const description = new ResultDescription()
+  const open = () => {
+    throw new TypeError('a description has no rows')
+  }
+  await answerTyped(
+    queries,
+    principal,
+    { ...query, around: { list: '*', after: 'LIMIT 0' } },
+    { gone, reader, open, format: () => description },
+  )
+  const oids = await geometryTypes.find(databases, principal, { limits: queries.limitsOf(principal), gone })
+  return { columns: description.described, oids }
+}
+
+function answerTyped(
   queries: Queries,
   principal: Principal,
   query: Query,

@@ -1,12 +1,14 @@
 import type { Total } from '../contract/formats.ts'
 import { errors } from '../errors.ts'
+import { quoteIdentifier } from '../postgres/quote.ts'
 import type { BoundText } from '../postgres/wire/bound-query.ts'
 import type { WireText } from '../postgres/wire/wire-query.ts'
 import { maxCharacters } from '../sql/grammar.ts'
 import { containsCopy, pageableStatement, wrapForPaging } from '../sql/query-kind.ts'
 import { parseStatements } from '../sql/statements.ts'
+import { usualGeometry } from './geometry-column.ts'
 import type { Query } from './query.ts'
-import { geojsonColumn, geometryColumn } from './rows/geojson-format.ts'
+import { geojsonColumn } from './rows/geojson-format.ts'
 import { svgStatement } from './rows/svg-format.ts'
 
 /** The text to send, and the position of the caller's text in it. */
@@ -61,25 +63,21 @@ function countingStatement(query: Query, total: Total): PreparedStatement {
   return { text, place: () => placeIn(text, sql), hintAround: undefined, valueCount: params?.length }
 }
 
-function wrapForFormat({ format, decimals, hasWkb }: Query, select: () => string): string | undefined {
-  if (hasWkb === true) return `SELECT ${wkbColumns}, * FROM (\n${select()}\n) AS cartage_features`
-  if (hasWkb === false) return `SELECT * FROM (\n${select()}\n) AS cartage_rows`
-  if (format === 'svg') return svgStatement(select(), castGeometry, decimals)
+function wrapForFormat(query: Query, select: () => string): string | undefined {
+  const { format, decimals, around, geometryColumn } = query
+  if (around) return `SELECT ${around.list} FROM (\n${select()}\n) AS cartage_rows ${around.after}`
+  const name = geometryColumn === undefined ? usualGeometry : quoteIdentifier(geometryColumn)
+  if (format === 'svg') return svgStatement(select(), `${name}::postgis.geometry`, decimals)
   if (format !== 'geojson' && format !== 'topojson') return undefined
-  const geometry = `postgis.ST_AsGeoJSON(${geometryColumn}, ${decimals}) AS ${geojsonColumn}`
-  return `SELECT ${geometry}, * FROM (\n${select()}\n) AS cartage_features`
+  // The usual one is in longitude and latitude, and may be a text.
+  const geometry = geometryColumn === undefined ? name : inLonLat(`${name}::postgis.geometry`)
+  const shape = `postgis.ST_AsGeoJSON(${geometry}, ${decimals}) AS ${geojsonColumn}`
+  return `SELECT ${shape}, * FROM (\n${select()}\n) AS cartage_features`
 }
 
 /** A geometry without a reference system stays as it is. */
-function inLonLat(geometry: string): string {
-  return `CASE WHEN postgis.ST_SRID(${geometry}) IN (0, 4326) THEN ${geometry} ELSE postgis.ST_Transform(${geometry}, 4326) END`
-}
-
-const castGeometry = `${geometryColumn}::postgis.geometry`
-const wkbColumns = [
-  `pg_catalog.encode(postgis.ST_AsBinary(${inLonLat(castGeometry)}, 'NDR'), 'hex') AS cartage_wkb`,
-  `CASE WHEN postgis.ST_IsEmpty(${castGeometry}) THEN 'e' WHEN postgis.ST_HasArc(${castGeometry}) THEN 'a' ELSE '' END AS cartage_traits`,
-].join(', ')
+export const inLonLat = (geometry: string) =>
+  `CASE WHEN postgis.ST_SRID(${geometry}) IN (0, 4326) THEN ${geometry} ELSE postgis.ST_Transform(${geometry}, 4326) END`
 
 function selectOf(text: string, format: string): string {
   const statement = pageableStatement(text)
@@ -110,10 +108,10 @@ function countCharacters(text: string, end = text.length): number {
   return count
 }
 
-function hintAround({ paging, format, hasWkb }: Query): string | undefined {
+function hintAround({ paging, format, around }: Query): string | undefined {
   if (paging?.orderBy !== undefined) return 'order_by must be the name of a column of the result'
-  if (hasWkb !== undefined) return `The format ${format} needs a single SELECT`
+  if (around) return `The format ${format} needs a single SELECT`
   return format === 'geojson' || format === 'svg' || format === 'topojson'
-    ? `The format ${format} needs a geometry column ${geometryColumn}`
+    ? `The format ${format} needs a geometry column, such as ${usualGeometry}`
     : undefined
 }

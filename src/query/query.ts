@@ -1,6 +1,9 @@
 import type { SqlFormat, Total } from '../contract/formats.ts'
 import type { Paging } from '../sql/query-kind.ts'
 
+/** `SELECT list FROM (...) AS cartage_rows after`. */
+export type Around = Readonly<{ list: string; after: string }>
+
 /** A request to the SQL endpoint. */
 export type Query = Readonly<{
   sql: string
@@ -11,8 +14,10 @@ export type Query = Readonly<{
   skippedFields: ReadonlySet<string>
   /** Decimal digits of GeoJSON coordinates. */
   decimals: number
-  /** Two columns come first: the_geom in longitude and latitude as hexadecimal WKB, and `e` if it is empty, `a` if it has arcs. */
-  hasWkb?: boolean | undefined
+  /** Another SELECT reads the rows of the caller's. */
+  around?: Around | undefined
+  /** What GeoJSON, TopoJSON and SVG draw, if it is not `the_geom`. */
+  geometryColumn?: string | undefined
   /** Without extension; undefined if the client did not ask for a file. */
   filename: string | undefined
   /** Tell the number of rows on all pages. */

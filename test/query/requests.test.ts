@@ -185,7 +185,7 @@ test('an error in what the parameters add is told by the parameter, not by a tex
   assert.deepEqual([own.body.position, own.body.hint], [[...sql].length + 3, undefined])
   const geojson = await ask(user, 'select 1 as the_gem', { format: 'geojson' })
   assert.equal(geojson.body.position, undefined)
-  assert.equal(geojson.body.hint, 'The format geojson needs a geometry column the_geom')
+  assert.equal(geojson.body.hint, 'The format geojson needs a geometry column, such as the_geom')
 })
 
 test('credentials decide: none is public, a wrong one is 401, another user is 403', async (t) => {

@@ -58,7 +58,7 @@ const help: HelpPages = {
         ['tsv', 'with a header; NULL is \\N, as in COPY'],
         ['json', 'the whole answer of the service as one document; --json is the same'],
         ['ndjson', 'the default in a pipe or file: one JSON object in each line'],
-        ['geojson', 'a FeatureCollection: the_geom is the geometry'],
+        ['geojson', 'a FeatureCollection: the_geom is the geometry, else the first geometry column'],
         ['markdown', 'a Markdown table'],
       ]),
       '',

@@ -9,13 +9,14 @@ import { ConversionError } from '../../convert/convert-rows.ts'
 import { type ConverterState, openConverter } from '../../convert/converter.ts'
 import { type GdalFormat, gdalFormats, rowsFile } from '../../convert/gdal-formats.ts'
 import { writeFile } from '../../convert/write-file.ts'
-import { AppError, errors } from '../../errors.ts'
+import { errors } from '../../errors.ts'
 import { isAlive } from '../../postgres/cluster/processes.ts'
 import type { AbortLike } from '../../postgres/pools/interruption.ts'
 import { Slots } from '../../postgres/pools/slots.ts'
-import { answerQuery, type Client, type Queries } from '../../query/answer-query.ts'
+import { answerQuery, type Client, describeResult, type Queries } from '../../query/answer-query.ts'
 import { FileRows } from '../../query/files/file-rows.ts'
 import { fileRules } from '../../query/files/file-rules.ts'
+import { type FileShape, fileShape } from '../../query/files/file-shape.ts'
 import type { Query } from '../../query/query.ts'
 
 /** A file that is deleted already: it is gone when it is closed. */
@@ -116,27 +117,22 @@ async function spoolRows(
   client: SpoolClient,
   path: string,
 ): Promise<ReturnType<FileRows['table']>> {
-  const { needsGeometry } = gdalFormats[query.format]
-  const spool = (hasGeometry: boolean) => writeRows(queries, principal, query, hasGeometry, client, path)
-  if (fileRules[query.format].geometry === 'none') return spool(false)
-  try {
-    return await spool(true)
-  } catch (error) {
-    if (!isWithoutGeometry(error)) throw error
-    if (needsGeometry) throw errors.badRequest(`The format ${query.format} needs a geometry column the_geom`)
-    return spool(false)
-  }
+  const { format, skippedFields } = query
+  const described = await describeResult(queries, principal, query, {
+    gone: client.signal as AbortLike,
+    reader: client.reader,
+  })
+  const shape = fileShape(fileRules[format], described, skippedFields)
+  if (shape.geometry === undefined && gdalFormats[format].needsGeometry)
+    throw errors.badRequest(`The format ${format} needs a geometry column, such as the_geom`)
+  return writeRows(queries, principal, query, shape, client, path)
 }
-
-/** An unknown column in the text around the caller's: PostgreSQL has run nothing. */
-const isWithoutGeometry = (error: unknown) =>
-  error instanceof AppError && error.extras.sqlstate === '42703' && error.message.includes('"the_geom"')
 
 async function writeRows(
   queries: Queries,
   principal: Principal,
   query: FileQuery,
-  hasGeometry: boolean,
+  shape: FileShape,
   { signal, reader }: SpoolClient,
   path: string,
 ): Promise<ReturnType<FileRows['table']>> {
@@ -148,15 +144,15 @@ async function writeRows(
     isOpen = true
     return { sink: limited(file), wait: noWait }
   }
-  const { format, skippedFields } = query
+  const { format } = query
   let rows: FileRows | undefined
   const newRows = () => {
-    rows = new FileRows({ format, hasGeometry, skippedFields })
+    rows = new FileRows({ format, shape })
     return rows
   }
   try {
     const client = { gone: signal as AbortLike, open, reader, format: newRows }
-    const answer = await answerQuery(queries, principal, { ...query, hasWkb: hasGeometry }, client)
+    const answer = await answerQuery(queries, principal, { ...query, around: shape.around }, client)
     if (!isOpen) file.end(answer ?? '', 'latin1')
     await written
     return rows!.table()

@@ -15,11 +15,12 @@ export function wkbKind(hex: Buffer, start: number): WkbKind {
   return known
 }
 
-/** Why a format cannot hold a geometry. `traits` has an `e` for an empty one, an `a` for one with arcs. */
+/** Why a format cannot hold a geometry. `traits` are those of `fileShape`. */
 export function unfitGeometry(kind: WkbKind, traits: string, rules: FileRules): string | undefined {
   if (!rules.empties && traits.includes('e')) return 'an empty geometry'
   if (!rules.curves && (traits.includes('a') || surfaces.has(kind.type)))
     return `a ${typeNames[kind.type] ?? 'geometry'} with curves or triangles`
+  if (rules.isLonLat && traits.includes('y')) return 'a latitude beyond 90 degrees'
   if (!rules.measures && kind.dimensions >= 2) return 'a geometry with M'
   if (!rules.collections && !families.has(kind.type)) return `a ${typeNames[kind.type] ?? 'geometry'}`
   return undefined

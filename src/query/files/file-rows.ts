@@ -1,20 +1,20 @@
-import type { FileTable, GdalFormat } from '../../convert/gdal-formats.ts'
+import { type FileTable, type GdalFormat, geometryField } from '../../convert/gdal-formats.ts'
 import { type AppError, errors } from '../../errors.ts'
 import type { ByteWriter } from '../rows/byte-writer.ts'
 import type { Column } from '../rows/columns.ts'
 import type { RowFormat } from '../rows/row-format.ts'
 import { readTimestamp } from '../rows/timestamps.ts'
-import { type FileColumn, fileColumns, note } from './file-columns.ts'
+import { type FileColumn, fileColumns, note, type Seen } from './file-columns.ts'
 import { unfitGeometry, wkbKind } from './file-geometry.ts'
 import { digitsAround, exactDigits, heldByDouble, significantDigits } from './file-numbers.ts'
 import { type FileRules, fileRules } from './file-rules.ts'
+import type { FileShape } from './file-shape.ts'
 import { tableOf } from './file-table.ts'
 
 export type FileRowsOptions = Readonly<{
   format: GdalFormat
-  /** The first two columns are the geometry as hexadecimal WKB, and its traits. */
-  hasGeometry: boolean
-  skippedFields: ReadonlySet<string>
+  /** If it has a geometry, the first two columns are that as hexadecimal WKB, and its traits. */
+  shape: FileShape
 }>
 
 /**
@@ -29,9 +29,12 @@ export class FileRows implements RowFormat {
   #columns: readonly FileColumn[] = []
   /** For each column of the result; undefined: it is not written. */
   #byPlace: readonly (FileColumn | undefined)[] = []
-  #hidesGeometry = false
   /** Kinds of geometries, and the row that has each first. */
   readonly #kinds = new Map<string, number>()
+  /** Geometries that are not in longitude and latitude. */
+  readonly #far: Seen = { count: 0, row: 0 }
+  /** Geometries whose longitudes are changed. */
+  readonly #turned: Seen = { count: 0, row: 0 }
   #rows = 0
 
   constructor(options: FileRowsOptions) {
@@ -44,19 +47,17 @@ export class FileRows implements RowFormat {
   }
 
   columns(out: ByteWriter, columns: readonly Column[]): void {
-    const { format, hasGeometry, skippedFields } = this.#options
-    const isHidden = ({ name }: Column) => skippedFields.has(name) || geometryNames.has(name)
-    const places = columns.map((_, place) => place).slice(hasGeometry ? 2 : 0)
-    this.#hidesGeometry = !hasGeometry && columns.some(({ name }) => name === 'the_geom')
+    const { format, shape } = this.#options
+    const places = columns.map((_, place) => place).slice(this.#first)
+    const taken = shape.geometry === undefined ? [] : [geometryField]
     try {
       if (columns.some(({ isBinary }) => isBinary)) throw errors.valueUnfit(format, 'binary rows')
-      const shown = places.filter((place) => !isHidden(columns[place]!))
-      this.#columns = fileColumns(format, columns, shown, this.#rules, hasGeometry ? ['the_geom'] : [])
+      this.#columns = fileColumns(format, columns, places, this.#rules, taken)
     } catch (error) {
       this.#refuse(error as AppError)
     }
     this.#byPlace = columns.map((_, place) => this.#columns.find((column) => column.place === place))
-    out.ascii(`kind,the_geom${this.#columns.map((_, at) => `,c${at}`).join('')}\n`)
+    out.ascii(`kind,${geometryField}${this.#columns.map((_, at) => `,c${at}`).join('')}\n`)
   }
 
   row(out: ByteWriter, row: Buffer, start: number): void {
@@ -67,9 +68,10 @@ export class FileRows implements RowFormat {
     this.#rows += 1
     if (this.#rows > (this.#rules.maxRows ?? this.#rows)) this.#unfit(`more than ${this.#rules.maxRows} rows`)
     let at = start + 2
-    if (this.#options.hasGeometry) at = this.#geometry(out, row, at)
+    const { geometry } = this.#options.shape
+    if (geometry !== undefined) at = this.#geometry(out, row, at, geometry)
     else out.byte(comma)
-    for (let place = this.#options.hasGeometry ? 2 : 0; place < this.#byPlace.length; place += 1) {
+    for (let place = this.#first; place < this.#byPlace.length; place += 1) {
       const length = row.readInt32BE(at)
       const from = at + 4
       at = length < 0 ? from : from + length
@@ -90,30 +92,41 @@ export class FileRows implements RowFormat {
 
   /** What the converter must know of the rows. Call it when they are written. */
   table(): FileTable & Readonly<{ warnings: readonly string[] }> {
-    const { format, hasGeometry } = this.#options
+    const { format, shape } = this.#options
     return tableOf(format, this.#rules, {
       columns: this.#columns,
       kinds: [...this.#kinds.keys()],
-      hasGeometry,
-      hidesGeometry: this.#hidesGeometry,
+      geometry: shape.geometry,
+      far: this.#far,
+      turned: this.#turned,
+      shapes: this.#columns.filter(({ place }) => shape.texts.has(place - this.#first)),
+      leftOut: shape.leftOut,
     })
   }
 
+  /** The place of the first column that is not about the geometry of the file. */
+  get #first(): number {
+    return this.#options.shape.geometry === undefined ? 0 : 2
+  }
+
   /** Writes the kind and the WKB, and returns where the traits end. */
-  #geometry(out: ByteWriter, row: Buffer, start: number): number {
+  #geometry(out: ByteWriter, row: Buffer, start: number, name: string): number {
     const length = row.readInt32BE(start)
     const from = start + 4
     const end = length < 0 ? from : from + length
     const traitsLength = row.readInt32BE(end)
     const traitsEnd = end + 4 + Math.max(0, traitsLength)
     if (length < 0) {
-      if (!this.#rules.nulls) this.#unfit(`NULL in column the_geom, row ${this.#rows}`)
+      if (!this.#rules.nulls) this.#unfit(`NULL in column ${name}, row ${this.#rows}`)
       out.byte(comma)
       return traitsEnd
     }
     const kind = wkbKind(row, from)
-    const unfit = unfitGeometry(kind, row.toString('latin1', end + 4, traitsEnd), this.#rules)
-    if (unfit) this.#unfit(`${unfit} in column the_geom, row ${this.#rows}`)
+    const traits = row.toString('latin1', end + 4, traitsEnd)
+    if (/o.*[xy]/.test(traits)) note(this.#far, this.#rows)
+    if (this.#rules.isLonLat && traits.includes('x')) note(this.#turned, this.#rows)
+    const unfit = unfitGeometry(kind, traits, this.#rules)
+    if (unfit) this.#unfit(`${unfit} in column ${name}, row ${this.#rows}`)
     if (!this.#kinds.has(kind.name)) this.#newKind(kind.name)
     out.ascii(kind.name)
     out.byte(comma)
@@ -242,7 +255,6 @@ function hasControl(row: Buffer, start: number, end: number): boolean {
   return false
 }
 
-const geometryNames: ReadonlySet<string> = new Set(['the_geom', 'the_geom_webmercator'])
 const [tab, lineFeed, carriageReturn, space, quote, comma, minus] = [9, 10, 13, 32, 34, 44, 45] as const
 const [digitZero, digitOne, digitNine, letterT] = [48, 49, 57, 116] as const
 /** A field of more characters is no whole number to readers of DBF. */

@@ -11,6 +11,8 @@ export type FileRules = Readonly<{
   /** Rows without a geometry. */
   nulls: boolean
   collections: boolean
+  /** It knows no coordinates but those of the earth: longitudes are brought to -180 to 180, other latitudes refused. */
+  isLonLat: boolean
   /** All geometries have the same dimensions. */
   oneDimension: boolean
   /**
@@ -42,6 +44,7 @@ const usual: FileRules = {
   empties: true,
   nulls: true,
   collections: true,
+  isLonLat: false,
   oneDimension: false,
   numbers: 'double',
   times: 'milliseconds',
@@ -58,6 +61,7 @@ export const fileRules: Record<GdalFormat, FileRules> = {
     curves: false,
     measures: false,
     empties: false,
+    isLonLat: true,
     numbers: 'text',
     times: 'text',
     dates: 'text',

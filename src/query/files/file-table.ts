@@ -5,25 +5,40 @@ import type { FileRules } from './file-rules.ts'
 type SeenRows = Readonly<{
   columns: readonly FileColumn[]
   kinds: readonly string[]
-  hasGeometry: boolean
-  hidesGeometry: boolean
+  /** As the query names it. */
+  geometry: string | undefined
+  /** Of its values, those that are not in longitude and latitude. */
+  far: Seen
+  /** Those with longitudes that the format changes. */
+  turned: Seen
+  /** Of the columns, the further geometries. */
+  shapes: readonly FileColumn[]
+  /** Geometries that the file does not have. */
+  leftOut: readonly string[]
 }>
 
 /** The table for the converter, and what the file does not hold as the query had it. */
 export function tableOf(
   format: string,
   rules: FileRules,
-  { columns, kinds, hasGeometry, hidesGeometry }: SeenRows,
+  { columns, kinds, geometry, far, turned, shapes, leftOut }: SeenRows,
 ): FileTable & Readonly<{ warnings: readonly string[] }> {
   for (const column of columns) if (rules.numbers === 'dbf') fitField(column)
   const id = columns.find(({ name, kind }) => name === 'cartodb_id' && (kind === 'short' || kind === 'whole'))
   const warnings = [
-    ...(hidesGeometry ? [`${format} has no geometries: the_geom is left out`] : []),
+    ...leftOut.map((name) => `${format} has no geometries: ${name} is left out`),
+    ...(far.count > 0
+      ? [`column ${geometry}: ${values(far)} not in longitude and latitude, without a reference system`]
+      : []),
+    ...(turned.count > 0
+      ? [`column ${geometry}: ${values(turned)} brought to longitudes from -180 to 180`]
+      : []),
+    ...shapes.map(({ name }) => `column ${name} is text (EWKT): ${format} has one geometry for each row`),
     ...columns.flatMap((column) => warningsOf(format, column, rules)),
   ]
   return {
     columns: columns.map((column, at) => tableColumn(column, at, rules)),
-    hasGeometry,
+    hasGeometry: geometry !== undefined,
     kinds,
     idColumn: id && id.nulls === 0 && !id.isText ? id.name : undefined,
     notes: notesOf(columns, warnings),

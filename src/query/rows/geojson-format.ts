@@ -1,7 +1,11 @@
+import { mercatorGeometry, usualGeometry } from '../geometry-column.ts'
 import type { ByteWriter } from './byte-writer.ts'
 import { type Column, hiddenColumns } from './columns.ts'
 import { type ObjectPlan, planObjects, writeLongObject, writeObject } from './json-objects.ts'
 import type { FormatOptions, RowFormat } from './row-format.ts'
+
+/** The geometry is `the_geom` if no other column is named. */
+export type GeojsonOptions = FormatOptions & Readonly<{ geometryColumn?: string | undefined }>
 
 /**
  * A FeatureCollection. The statement has been wrapped so that the first column is the geometry as GeoJSON; the other
@@ -14,11 +18,9 @@ export class GeojsonFormat implements RowFormat {
   #warn: (sentence: string) => void = () => undefined
   #rows = 0
 
-  constructor(options: FormatOptions) {
-    this.#skipped = new Set(options.skippedFields)
-      .add(geojsonColumn)
-      .add(geometryColumn)
-      .add('the_geom_webmercator')
+  constructor({ skippedFields, geometryColumn }: GeojsonOptions) {
+    const geometries = geometryColumn === undefined ? [usualGeometry, mercatorGeometry] : [geometryColumn]
+    this.#skipped = new Set([...skippedFields, geojsonColumn, ...geometries])
   }
 
   begin(out: ByteWriter, _refuse: unknown, warn: (sentence: string) => void): void {
@@ -92,5 +94,4 @@ function repaired(text: string): string {
 
 const [comma, capitalI, capitalN, opening, closing] = [44, 73, 78, 91, 93] as const
 
-export const geometryColumn = 'the_geom'
 export const geojsonColumn = 'cartage_geojson'

@@ -98,7 +98,7 @@ test('TopoJSON of more than 64 MB of rows, and drawings without geometry, are re
     const { error, hint } = (await answer.json()) as { error: string[]; hint: string }
     assert.equal(answer.status, 400)
     assert.match(error[0]!, /column "the_geom" does not exist/)
-    assert.equal(hint, `The format ${format} needs a geometry column the_geom`)
+    assert.equal(hint, `The format ${format} needs a geometry column, such as the_geom`)
   }
 })
 

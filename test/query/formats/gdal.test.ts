@@ -98,7 +98,7 @@ test('a query without a geometry: some formats have tables, the others say so', 
     const answer = await ask(user, format, 'select 1 as n')
     assert.equal(answer.status, 400)
     const { error } = (await answer.json()) as { error: string[] }
-    assert.deepEqual(error, [`The format ${format} needs a geometry column the_geom`])
+    assert.deepEqual(error, [`The format ${format} needs a geometry column, such as the_geom`])
   }
 })
 

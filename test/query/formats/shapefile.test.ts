@@ -152,7 +152,7 @@ test('what a shapefile or a FlatGeobuf cannot hold is an error with row and colu
   }
   for (const format of ['shp', 'fgb']) {
     const { error } = (await (await ask(user, format, 'select 1 as n')).json()) as { error: string[] }
-    assert.deepEqual(error, [`The format ${format} needs a geometry column the_geom`])
+    assert.deepEqual(error, [`The format ${format} needs a geometry column, such as the_geom`])
   }
 })
 

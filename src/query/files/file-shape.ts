@@ -1,0 +1,77 @@
+import { quoteIdentifier } from '../../postgres/quote.ts'
+import {
+  type DescribedResult,
+  geometryPlace,
+  isGeometry,
+  mercatorGeometry,
+  usualGeometry,
+} from '../geometry-column.ts'
+import { inLonLat } from '../prepare-statement.ts'
+import type { Around } from '../query.ts'
+import type { FileRules } from './file-rules.ts'
+
+/** What a file has of the columns of a result, and the SELECT that asks for it. */
+export type FileShape = Readonly<{
+  /** The column that is the geometry of the file, as the query names it; two columns come for it. Undefined: there is none. */
+  geometry: string | undefined
+  /** Of the columns that come after it, those that are further geometries, as text. */
+  texts: ReadonlySet<number>
+  /** Geometries that the file has no place for. */
+  leftOut: readonly string[]
+  around: Around
+}>
+
+/** `the_geom_webmercator` is left out beside `the_geom`, of which it is a copy. */
+export function fileShape(
+  rules: FileRules,
+  described: DescribedResult,
+  skipped: ReadonlySet<string>,
+): FileShape {
+  const { columns, oids } = described
+  const main = rules.geometry === 'none' ? undefined : geometryPlace(described, skipped)
+  const hasUsual = columns.some((column) => column.name === usualGeometry && isGeometry(column, oids))
+  const isCopy = (name: string) => hasUsual && name === mercatorGeometry
+  const wanted = columns.flatMap((column, place) => {
+    if (place === main || skipped.has(column.name)) return []
+    const isShape = isGeometry(column, oids)
+    return isShape && isCopy(column.name) ? [] : [{ name: column.name, place, isShape }]
+  })
+  const isKept = ({ isShape }: (typeof wanted)[number]) => !isShape || rules.geometry !== 'none'
+  const kept = wanted.filter(isKept)
+  const list = kept.map(
+    ({ name, place, isShape }) =>
+      `${isShape ? asText(`c${place}`) : `c${place}`} AS ${quoteIdentifier(name)}`,
+  )
+  return {
+    geometry: main === undefined ? undefined : columns[main]!.name,
+    texts: new Set(kept.flatMap(({ isShape }, at) => (isShape ? [at] : []))),
+    leftOut: wanted.filter((column) => !isKept(column)).map(({ name }) => name),
+    around: {
+      list: [...(main === undefined ? [] : wkbColumns(`c${main}::postgis.geometry`, rules)), ...list].join(
+        ', ',
+      ),
+      // By place, as columns may share a name.
+      after: columns.length === 0 ? '' : `(${columns.map((_, place) => `c${place}`).join(', ')})`,
+    },
+  }
+}
+
+/**
+ * As hexadecimal WKB in longitude and latitude, and its traits: `e` if it is empty, `a` if it has arcs, `o` if it has no
+ * reference system, `x` and `y` if it lies beyond the longitudes and latitudes that there are. These are sought only where
+ * they matter, as that reads all coordinates.
+ */
+const wkbColumns = (geometry: string, { isLonLat }: FileRules) => [
+  `pg_catalog.encode(postgis.ST_AsBinary(${inLonLat(geometry)}, 'NDR'), 'hex') AS cartage_wkb`,
+  `CASE WHEN postgis.ST_IsEmpty(${geometry}) THEN 'e' ELSE pg_catalog.concat(
+    CASE WHEN postgis.ST_HasArc(${geometry}) THEN 'a' END,
+    CASE WHEN postgis.ST_SRID(${geometry}) IN (${isLonLat ? '0, 4326' : '0'}) THEN pg_catalog.concat(
+      CASE WHEN postgis.ST_SRID(${geometry}) = 0 THEN 'o' END, CASE WHEN ${isBeyond('X', 180, geometry)} THEN 'x' END,
+      CASE WHEN ${isBeyond('Y', 90, geometry)} THEN 'y' END) END) END AS cartage_traits`,
+]
+
+const isBeyond = (axis: 'X' | 'Y', most: number, geometry: string) =>
+  `postgis.ST_${axis}Min(${geometry}) < -${most}.00000001 OR postgis.ST_${axis}Max(${geometry}) > ${most}.00000001`
+
+/** With its reference system, and with every bit of its coordinates. */
+const asText = (geometry: string) => `postgis.ST_AsEWKT(${geometry}::postgis.geometry, 30)`
