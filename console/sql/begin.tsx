@@ -6,7 +6,7 @@ import { Empty, ErrorNotice } from '../parts/notice.tsx'
 import { useWork } from '../parts/work.ts'
 import { addDraft, currentDraft } from './drafts.ts'
 import { currentRunAs } from './run-as.ts'
-import { runStatements } from './runs.ts'
+import { runOrAsk } from './runs.ts'
 
 /** Before the first result: where to begin in a new account, or examples for the sample data. */
 export function Begin() {
@@ -79,7 +79,7 @@ function Examples() {
 function runExample(draft: string, text: string): void {
   addDraft(text, draft)
   const statements = [{ text, from: 0, to: text.length }]
-  void runStatements({ draftId: currentDraft.value!.id, statements, as: currentRunAs() })
+  void runOrAsk({ draftId: currentDraft.value!.id, statements, as: currentRunAs() })
 }
 
 /** Whether the table of the sample data is there. */

@@ -15,7 +15,7 @@ import { formatInEditor } from './format/format-in-editor.ts'
 import { isOneTransaction, isRunAsOne, wholeOf } from './one-transaction.ts'
 import { type BoundRange, withValues } from './parameters/given-values.ts'
 import { currentRunAs, missingKey, type RunAs } from './run-as.ts'
-import { runStatements, stopRunning } from './runs.ts'
+import { runOrAsk, stopRunning } from './runs.ts'
 import { savedDialog } from './saved/saved-queries.ts'
 import { findInSchema } from './schema/sidebar.tsx'
 import { showPlan } from './show-plan.ts'
@@ -55,7 +55,7 @@ export function sqlCommands(
     const risk = statements.map(({ text }) => whatItRisks(text)).find(Boolean)
     const begin = () => {
       editor.current?.clearMarks()
-      void runStatements({ draftId: currentDraft.value!.id, statements: bound, as: currentRunAs() })
+      void runOrAsk({ draftId: currentDraft.value!.id, statements: bound, as: currentRunAs() })
     }
     if (risk) confirm({ risk, run: begin })
     else begin()

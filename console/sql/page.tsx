@@ -22,7 +22,7 @@ import { openKeptResults } from './results/kept-tabs.ts'
 import { Results } from './results/results.tsx'
 import type { Run } from './run.ts'
 import { chooseKeyOnceKnown } from './run-as.ts'
-import { runStatements, runs } from './runs.ts'
+import { runOrAsk, runs } from './runs.ts'
 import { OpenDialog } from './saved/open-dialog.tsx'
 import { SaveDialog } from './saved/save-dialog.tsx'
 import { savedDialog } from './saved/saved-queries.ts'
@@ -98,7 +98,7 @@ function SavedDialog({ insert }: Readonly<{ insert: (text: string) => void }>) {
 }
 
 const sortOnServer = ({ text, bound, from, draftId, as }: Run, order: ServerOrder) =>
-  void runStatements({ draftId, statements: [{ text, bound, from, to: from + text.length }], as, order })
+  void runOrAsk({ draftId, statements: [{ text, bound, from, to: from + text.length }], as, order })
 
 /** Opens the statement of a shared link (`#s=…`) in a new draft, without running it. `#as=reader` chooses a key. */
 async function takeFragment(text: string): Promise<void> {

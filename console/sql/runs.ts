@@ -64,8 +64,8 @@ async function* piecesOf(rows: ArrayBuffer): AsyncGenerator<Uint8Array> {
 const pieceBytes = 2_000_000
 
 /** Runs statements, or asks first if another statement is running. */
-export function runStatements(toRun: ToRun): Promise<void> {
-  if (!isRunning.value) return runNow(toRun)
+export function runOrAsk(toRun: ToRun): Promise<void> {
+  if (!isRunning.value) return runBatch(toRun)
   heldBack.value = toRun
   return Promise.resolve()
 }
@@ -74,7 +74,7 @@ export function runStatements(toRun: ToRun): Promise<void> {
  * Runs the statements in order, each in its own request and session; those of a transaction in one session. Ends at the
  * first that fails or is stopped.
  */
-export async function runNow(toRun: ToRun): Promise<void> {
+export async function runBatch(toRun: ToRun): Promise<void> {
   const { draftId, statements, as, name, isPlan = false, isSingle, order, feed } = toRun
   const isInSession = isForOneSession(toRun)
   const other = isInSession && otherHolder(as)
@@ -198,7 +198,7 @@ effect(() => {
 type NewRun = Omit<Run, 'id' | 'result' | 'look' | 'at'>
 
 async function runOne(one: NewRun): Promise<Run> {
-  const run = openRun(one)
+  const run = startRun(one)
   const startedBy = person.peek()
   const isOwnKey = !one.batch.isInSession && one.as.credential.token === session.peek()?.token
   await run.result.ended
@@ -237,7 +237,7 @@ function otherKeyOf({ label, credential }: RunAs): string | undefined {
   return credential.token === null ? defaultKeyName : label
 }
 
-function openRun(one: NewRun): Run {
+function startRun(one: NewRun): Run {
   const { as, batch, bound } = one
   const text = bound?.text ?? one.text
   const params = bound?.params ?? (one.isSingle ? [] : undefined)

@@ -4,7 +4,7 @@ import { shorten } from '../parts/format.ts'
 import { toast } from '../parts/toast.tsx'
 import type { BoundRange } from './parameters/given-values.ts'
 import { currentRunAs, type RunAs } from './run-as.ts'
-import { runStatements } from './runs.ts'
+import { runOrAsk } from './runs.ts'
 import { rolledBack } from './transaction.ts'
 
 /** Shows the plan. With `isAnalyzed` runs EXPLAIN ANALYZE, if a plain EXPLAIN succeeds first. */
@@ -17,7 +17,7 @@ export async function showPlan(draftId: string, statement: BoundRange, isAnalyze
   const isAccepted = isAnalyzed && (await isAnswered(plan.text, bound?.params, as))
   const { text } = isAccepted ? analyze : plan
   // A refused statement is sent again as plain EXPLAIN, so that its error is shown as usual.
-  await runStatements({
+  await runOrAsk({
     draftId,
     statements: [{ ...statement, text, bound: bound && { ...bound, text } }],
     as,

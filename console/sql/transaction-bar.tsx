@@ -1,5 +1,5 @@
 import { Notice } from '../parts/notice.tsx'
-import { isRunning, runStatements } from './runs.ts'
+import { isRunning, runOrAsk } from './runs.ts'
 import { type EditorTransaction, transaction } from './transaction.ts'
 
 /** Shows that a transaction is open, with buttons to end it. */
@@ -8,7 +8,7 @@ export function TransactionBar({ draftId }: Readonly<{ draftId: string }>) {
   if (!open) return null
   if (open.state === 'lost') return <LostTransaction open={open} />
   const end = (text: string) => () =>
-    void runStatements({ draftId, statements: [{ text, from: 0, to: 0 }], as: open.as })
+    void runOrAsk({ draftId, statements: [{ text, from: 0, to: 0 }], as: open.as })
   const isFailed = open.state === 'failed'
   return (
     <div class="transaction" role="status">

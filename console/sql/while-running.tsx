@@ -1,7 +1,7 @@
 import { useEffect } from 'preact/hooks'
 import { Dialog } from '../parts/controls/dialog.tsx'
 import type { ToRun } from './run.ts'
-import { canRunBeside, heldBack, isRunOpen, runNow, runs, stopAll } from './runs.ts'
+import { canRunBeside, heldBack, isRunOpen, runBatch, runs, stopAll } from './runs.ts'
 
 /** Asks what to do with a statement that the user starts while another one is running. */
 export function WhileRunning() {
@@ -19,7 +19,7 @@ function Question({ toRun }: Readonly<{ toRun: ToRun }>) {
   const run = (before: () => Promise<void>) => async () => {
     forget()
     await before()
-    await runNow(toRun)
+    await runBatch(toRun)
   }
   return (
     <Dialog title="A statement is running" onClose={forget}>

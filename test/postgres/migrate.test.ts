@@ -58,6 +58,22 @@ test('the database of a further host is upgraded from 0.1.0 with the marks in it
   assert.deepEqual(rows, [{ pid: 7, later: 7 }])
 })
 
+test('the functions of the job queue are all in one file, the newest that defines one of them', async () => {
+  const migrations = await readMigrations(dirname(migrationPath('control', '')))
+  const definedIn = (sql: string) =>
+    [...sql.matchAll(/^create (?:or replace )?function cartage\.(\w+)/gm)].map(([, name]) => name!)
+  const queue = migrations.filter(({ name }) => name.endsWith('-job-queue')).at(-1)!
+  const functions = definedIn(queue.sql)
+  for (const { name, sql } of migrations.filter(({ name }) => name > queue.name))
+    assert.deepEqual(
+      definedIn(sql).filter((found) => functions.includes(found)),
+      [],
+      name,
+    )
+  for (const called of ['enqueue_jobs', 'claim_jobs', 'write_jobs'])
+    assert.ok(functions.includes(called), called)
+})
+
 test('jobs keep their labels and schedules when their list gets indexes of its own', async (t) => {
   const client = await newDatabase(t, randomName('ct-labels').replaceAll('-', '_'))
   const today = await readMigrations(dirname(migrationPath('control', '')))
