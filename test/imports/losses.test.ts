@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { setupImports } from '../support/imports/import-api.ts'
+import { made, setupImports } from '../support/imports/import-api.ts'
+import { zipOf } from '../support/imports/zip.ts'
 
 type Member = Readonly<Record<string, unknown>>
 
@@ -208,6 +209,34 @@ test('more columns than a table can have are 2004, whatever the kind of the file
   const wide = Array.from({ length: 1_500 }, (_, at) => `c${at}`)
   const rows = await load('r.csv', `${wide.join()}\n${wide.map(() => '1.5').join()}\n`)
   assert.equal(rows.error_code, 2004, JSON.stringify(rows.get_error_text))
+})
+
+test('columns id and ogc_fid keep their names and values, also where a feature has none', async (t) => {
+  const { load, user } = await setupImports(t)
+  const ids = [10, undefined, null, -4, 10]
+  const features = ids.map((id, at) => ({
+    type: 'Feature',
+    properties: { id, ogc_fid: id, n: at },
+    geometry: { type: 'Point', coordinates: [1, 2] },
+  }))
+  const whole = JSON.stringify({ type: 'FeatureCollection', features })
+  const parts = [...made('ESRI Shapefile', 'parts.shp', whole)].map(([name, content]) => ({ name, content }))
+  const files = {
+    'whole.geojson': whole,
+    'parts.zip': zipOf(parts),
+    'lines.ndjson': features.map((feature) => `${JSON.stringify(feature)}\n`).join(''),
+  }
+  for (const [name, content] of Object.entries(files)) {
+    const { get_error_text: text, table_name: table } = await load(name, content)
+    assert.equal(text, null)
+    const { rows } = await user.sql(`select cartodb_id, id, ogc_fid from ${table} order by n`)
+    const told = rows.map(({ cartodb_id, id, ogc_fid }) => [cartodb_id, id, ogc_fid])
+    assert.deepEqual(
+      told,
+      ids.map((id = null, at) => [at + 1, id, id]),
+      name,
+    )
+  }
 })
 
 test('a cartodb_id that leaves no room for more is stored as cartodb_id_1', async (t) => {

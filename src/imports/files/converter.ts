@@ -54,12 +54,19 @@ function argumentsFor(gdal: Gdal, { kind, file }: InputFile, wishes: ConversionW
     ...(isTransformed ? ['-t_srs', 'EPSG:4326'] : []),
     ...(mostFeatures === undefined ? [] : ['-limit', String(mostFeatures)]),
     ...(encoding ? ['-oo', `ENCODING=${encoding === 'RAW' ? '' : encoding}`] : []),
+    ...(hasKey(kind) ? [] : ['-unsetFid', '-lco', 'FID=cartage_fid']),
     ...(kind === 'gpkg' ? ['-oo', 'LIST_ALL_TABLES=NO'] : []),
   ]
 }
 
 /** Names the geometry of every layer. */
 export const dumpGeometry = 'cartage_geometry'
+
+/**
+ * Whether the rows of such a file have a key beside their columns. GDAL would also take the property `id` of GeoJSON and a
+ * column `ogc_fid` for one, and give a number to rows where it is NULL.
+ */
+const hasKey = (kind: FileKind) => kind === 'gpkg' || kind === 'gdb'
 
 function driverOf(kind: FileKind): string {
   const { driver } = fileKinds[kind]
