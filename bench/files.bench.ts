@@ -1,4 +1,4 @@
-import { kinds, openField } from './copy/field.ts'
+import { type Field, kinds, openField } from './copy/field.ts'
 import type { Entry } from './frame/entry.ts'
 import { type Frame, inFrame } from './frame/frame.ts'
 import { seconds } from './frame/measure.ts'
@@ -70,4 +70,61 @@ async function prepareFormat(frame: Frame, kind: (typeof kinds)[keyof typeof kin
   }
 }
 
-export const entries: readonly Entry[] = [...skipEntries, ...formatEntries]
+const points = 500_000
+const pointsMegabytes = (points * kinds.points.rowBytes) / 1e6
+
+/** Files that GDAL writes, against GDAL that reads from PostgreSQL by itself. */
+const gdalEntries: readonly Entry[] = Object.entries({ gpkg: 'GPKG', shp: 'ESRI Shapefile' }).map(
+  ([format, driver]) => ({
+    name: `files-${format}-points`,
+    title: `format=${format}, ${points} points`,
+    baseline: '`ogr2ogr` from PostgreSQL',
+    unit: 's',
+    aim: '1.25 or less',
+    pairs: 5,
+    prepare: inFrame(async (frame) => {
+      const field = await openField(frame, kinds.points, pointsMegabytes, ['rows'])
+      const write = `ogr2ogr -f '${driver}' out.${format} "$gdal" -sql 'select * from source' -nln points`
+      return {
+        baseline: () => timed(field, `rm -rf out.*`, write),
+        ours: () => timed(field, `rm -rf out.*`, `curl -sSf -o out.file "$sql&format=${format}"`),
+      }
+    }),
+  }),
+)
+
+const importEntry: Entry = {
+  name: 'files-import-gpkg',
+  title: `An import of a GeoPackage of ${points} points`,
+  baseline: '`ogr2ogr` into PostgreSQL',
+  unit: 's',
+  aim: '1.25 or less',
+  pairs: 5,
+  prepare: inFrame(async (frame) => {
+    const field = await openField(frame, kinds.points, pointsMegabytes, ['rows'])
+    await field.shell(`ogr2ogr -f GPKG points.gpkg "$gdal" -sql 'select * from source' -nln points`)
+    const remove = `$psql -c 'drop table if exists points'`
+    const load = 'ogr2ogr --config PG_USE_COPY YES -f PostgreSQL "$gdal" points.gpkg -nln points'
+    return {
+      baseline: () => timed(field, remove, load),
+      ours: () => timed(field, remove, importing),
+    }
+  }),
+}
+
+/** Ends when the import has. */
+const importing = `
+  id=$(curl -sSf -F file=@points.gpkg "$imports?api_key=$key" | sed 's/.*"item_queue_id":"\\([^"]*\\)".*/\\1/')
+  for try in 1 2 3 4 5 6; do
+    curl -sSf "$imports/$id?wait=30&api_key=$key" > state
+    if grep -q '"success":' state; then break; fi
+  done
+  grep -q '"success":true' state`
+
+async function timed(field: Field, prepare: string, command: string): Promise<number> {
+  await field.shell(prepare)
+  await field.sql('checkpoint')
+  return seconds(() => field.shell(command))
+}
+
+export const entries: readonly Entry[] = [...skipEntries, ...formatEntries, ...gdalEntries, importEntry]

@@ -35,7 +35,10 @@ export const kinds = {
 /** A service with a user and the empty table `target`. */
 export type Field = Readonly<{
   pid: number
-  /** Runs a shell command in the folder. It may use `$psql`, and `$from`, `$to` and `$sql`, the addresses of the two copies and of all rows. */
+  /**
+   * Runs a shell command in the folder. It may use `$psql`, `$gdal` (the database as GDAL opens it), and the addresses `$from` and
+   * `$to` of the two copies, `$sql` of all rows and `$imports` of the Import API with its `$key`.
+   */
   shell: (command: string) => Promise<void>
   sql: (text: string) => Promise<unknown>
   /** Lets the server read `source.csv` into `target` by itself: no faster can anybody be. */
@@ -64,6 +67,9 @@ export async function openField(
     from: endpoint('copyfrom', 'COPY target FROM STDIN CSV'),
     to: endpoint('copyto', 'COPY source TO STDOUT CSV'),
     sql: endpoint('', 'select * from source'),
+    gdal: gdalSource(address),
+    imports: `${service.url}/user/bench/api/v1/imports`,
+    key: user.api_key,
   }
   const rows = kind.rows(Math.ceil((megabytes * 1e6) / kind.rowBytes))
   for (const table of ['source', 'target']) {
@@ -81,6 +87,13 @@ export async function openField(
     sql: (text) => client.query(text),
     readDirectly: () => client.query(`copy public.target from '${join(folder, 'source.csv')}' csv`),
   }
+}
+
+/** PostGIS is in a schema of its own. */
+function gdalSource({ href }: URL): string {
+  const address = new URL(href.replace(/^postgres:/, 'postgresql:'))
+  address.searchParams.set('options', '-csearch_path=public,postgis')
+  return address.href.replaceAll('+', '%20')
 }
 
 /** Made once for all entries of a run: that takes longer than to measure most of them. */
