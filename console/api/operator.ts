@@ -86,6 +86,12 @@ export const listReplicas = async (host: string, signal: AbortSignal) =>
     })
   ).replicas
 
+export const addReplica = (host: string, json: Readonly<{ name: string; url: string }>) =>
+  requestJson<ReplicaDocument>('addReplica', { parameters: { host }, json })
+
+export const removeReplica = (host: string, replica: string) =>
+  requestJson('removeReplica', { parameters: { host, replica } })
+
 export const listMoves = async (signal: AbortSignal) =>
   (await requestJson<{ moves: readonly MoveDocument[] }>('listMoves', { query: { limit: 50 }, signal })).moves
 

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
 import type { HostDocument } from '../../../src/contract/documents.ts'
 import type { HostVerdict } from '../../../src/contract/health-names.ts'
-import { changeHost, drainHost, listHosts, listReplicas, readReadiness } from '../../api/operator.ts'
+import { changeHost, drainHost, listHosts, readReadiness } from '../../api/operator.ts'
 import { ConfirmedAct } from '../../parts/controls/confirmed-act.tsx'
 import { formatCount, plural } from '../../parts/format.ts'
 import { Load, useLoaded } from '../../parts/loading.tsx'
@@ -10,23 +10,26 @@ import { Table } from '../../parts/table.tsx'
 import { toast } from '../../parts/toast.tsx'
 import { useWork } from '../../parts/work.ts'
 import { Moves } from './moves.tsx'
+import { AddReplica, Replicas } from './replicas.tsx'
 
 export function HostsPage() {
   const hosts = useLoaded(listHosts, [])
   const [error, setError] = useState<unknown>(undefined)
+  const [round, setRound] = useState(0)
   return (
     <>
       <h1>Hosts</h1>
       <p class="muted">
-        The PostgreSQL clusters that hold the databases of users. An address contains a password, so add hosts
-        and replicas on the server: <code>cartage host add NAME</code>.
+        The PostgreSQL clusters that hold the databases of users. Add another on the server:{' '}
+        <code>cartage host add NAME</code>.
       </p>
       {error !== undefined && <ErrorNotice error={error} />}
       <Load from={hosts}>
         {(found) => (
           <>
-            <HostTable hosts={found} changed={hosts.reload} failed={setError} />
+            <HostTable hosts={found} round={round} changed={hosts.reload} failed={setError} />
             {found.some((host) => host.control_only) && <ControlOnly />}
+            <AddReplica hosts={found} added={() => setRound(round + 1)} />
           </>
         )}
       </Load>
@@ -46,11 +49,13 @@ function ControlOnly() {
 
 type HostTableProps = Readonly<{
   hosts: readonly HostDocument[]
+  /** Changes when a replica was added. */
+  round: number
   changed: () => void
   failed: (error: unknown) => void
 }>
 
-function HostTable({ hosts, changed, failed }: HostTableProps) {
+function HostTable({ hosts, round, changed, failed }: HostTableProps) {
   const readiness = useLoaded(readReadiness, [])
   return (
     <Table
@@ -74,7 +79,7 @@ function HostTable({ hosts, changed, failed }: HostTableProps) {
           <td class="mono">{host.address}</td>
           <td class="number">{formatCount(host.databases)}</td>
           <td>
-            <Replicas host={host.name} />
+            <Replicas host={host.name} round={round} failed={failed} />
           </td>
           <td>
             {host.control_only ? (
@@ -98,13 +103,7 @@ function Reachable({ verdict }: Readonly<{ verdict: HostVerdict | undefined }>) 
   return verdict === 'ok' ? <span class="badge good">yes</span> : <span class="badge error">no</span>
 }
 
-function Replicas({ host }: Readonly<{ host: string }>) {
-  const { value, error } = useLoaded((signal) => listReplicas(host, signal), [host])
-  if (error !== undefined) return <>?</>
-  return <>{value?.map(({ name, address }) => `${name} (${address})`).join(', ') ?? '…'}</>
-}
-
-type OneHostProps = Readonly<{ of: HostDocument }> & Omit<HostTableProps, 'hosts'>
+type OneHostProps = Readonly<{ of: HostDocument }> & Omit<HostTableProps, 'hosts' | 'round'>
 
 function TakesUsers({ of: { name, accepts_users: isOpen }, changed, failed }: OneHostProps) {
   const { isBusy, begin } = useWork()

@@ -3,6 +3,7 @@ import { type TestContext, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import type { CartageError } from '../../../src/client/cartage-error.ts'
 import { createAdminClient, createClient } from '../../../src/client/client.ts'
+import { startWithReplica, toReplica } from '../../support/postgres/replica-world.ts'
 import { admin as adminOf, newUser, startWithTwoHosts } from '../../support/postgres/two-hosts.ts'
 import { newInstallation } from '../../support/service/installation.ts'
 import { slowTable } from '../../support/service/moving.ts'
@@ -182,6 +183,33 @@ test('the operator creates an organization; one with members cannot be deleted, 
   await remove()
   await page.getByRole('cell', { name, exact: true }).waitFor({ state: 'detached' })
   await assert.rejects(operator.organizations.read(name), { status: 404 })
+})
+
+test('the operator removes a replica of a host, and adds it by its address', async (t) => {
+  const { service, user, proxy, pair } = await startWithReplica(t)
+  const { page, goTo } = await openAsOperator(t, { servedAt: async () => service.url })
+  await goTo('/operator/hosts')
+  const row = page.getByRole('row', { name: /^second / })
+  await row.getByText('east (').waitFor()
+  await row.getByRole('button', { name: 'Remove east' }).click()
+  await page.getByLabel('Type east to confirm').fill('east')
+  await page.getByRole('button', { name: 'Remove replica' }).click()
+  await row.getByText('east (').waitFor({ state: 'detached' })
+  assert.equal((await user.sql('select 1', toReplica)).age, null)
+
+  const address = page.getByLabel('Address')
+  await page.getByLabel('Of host').selectOption('second')
+  await page.getByLabel('Name of the replica').fill('west')
+  await address.fill(pair.primaryUrl)
+  await page.getByRole('button', { name: 'Add replica' }).click()
+  await page.getByRole('alert').getByText('not a standby').waitFor()
+  assert.equal(await address.getAttribute('type'), 'password')
+  await assertAccessibleEverywhere(page)
+  await address.fill(proxy.url)
+  await page.getByRole('button', { name: 'Add replica' }).click()
+  await row.getByText('west (').waitFor()
+  assert.equal(await address.inputValue(), '')
+  await eventually(async () => assert.notEqual((await user.sql('select 1', toReplica)).age, null), 30_000)
 })
 
 test('the overview shows failed checks first; hosts and doctor show the rest', async (t) => {
