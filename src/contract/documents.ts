@@ -526,6 +526,8 @@ export type ImportWarnings = Readonly<{
   rounded_times?: readonly string[]
   /** Columns with numbers of more than 15 digits, of which GDAL keeps 15. */
   rounded_numbers?: readonly string[]
+  /** Tables of GeoJSON whose features have numbers as `id`, beside their properties: they are left out. */
+  feature_ids?: readonly string[]
 }>
 
 /** A file that became tables, or becomes. */

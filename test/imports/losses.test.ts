@@ -239,6 +239,23 @@ test('columns id and ogc_fid keep their names and values, also where a feature h
   }
 })
 
+test('numbers that are ids of features of GeoJSON are left out with a warning, texts are kept', async (t) => {
+  const { load, user } = await setupImports(t)
+  const file = (ids: readonly unknown[]) =>
+    JSON.stringify({
+      type: 'FeatureCollection',
+      features: ids.map((id, n) => ({ type: 'Feature', id, properties: { n }, geometry: null })),
+    })
+  const numbers = await load('numbers.geojson', file([7, 8]))
+  assert.deepEqual(numbers.warnings, { feature_ids: ['numbers'] })
+  const texts = await load('texts.geojson', file(['a', 8]))
+  assert.deepEqual(texts.warnings, null)
+  const { rows } = await user.sql('select id from texts order by n')
+  assert.deepEqual(rows, [{ id: 'a' }, { id: '8' }])
+  const none = await load('none.geojson', file([undefined, null]))
+  assert.deepEqual(none.warnings, null)
+})
+
 test('a cartodb_id that leaves no room for more is stored as cartodb_id_1', async (t) => {
   const { load, user } = await setupImports(t)
   for (const [at, highest] of ['9223372036854775807', '9223372036854775000'].entries()) {

@@ -13,6 +13,8 @@ export function importWarnings(warnings: ImportWarnings | null): readonly string
       `The file names no reference system: its coordinates were taken as EPSG:${found.srid_assumed}.`,
     found.closed_rings && `Polygons that the file leaves open were closed: ${listed(found.closed_rings)}.`,
     found.rounded_times && `Nanoseconds were rounded to microseconds: ${listed(found.rounded_times)}.`,
+    found.feature_ids &&
+      `The numbers in the id of the features were left out, as they are no properties: ${listed(found.feature_ids)}.`,
     found.rounded_numbers && `Numbers were rounded to 15 digits: ${listed(found.rounded_numbers)}.`,
     found.skipped_files && `Skipped in the archive: ${listed(found.skipped_files)}.`,
     found.empty && `Without rows: ${listed(found.empty)}.`,

@@ -64,6 +64,7 @@ const document = {
           closed_rings: texts,
           rounded_times: texts,
           rounded_numbers: texts,
+          feature_ids: texts,
         },
       },
       is_raster: flag,

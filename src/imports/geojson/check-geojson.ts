@@ -7,7 +7,7 @@ import { GeojsonChecker } from './geojson-checker.ts'
 import { JsonError, JsonScanner } from './json-scanner.ts'
 
 /** What a file of GeoJSON must become. */
-export type CheckedGeojson = Readonly<{ features: number }>
+export type CheckedGeojson = Readonly<{ features: number; hasLostIds: boolean }>
 
 /** Reads a whole file of GeoJSON, and refuses what GDAL would leave out or change. No transaction is open meanwhile. */
 export async function checkGeojson(input: InputFile, signal: AbortSignal): Promise<CheckedGeojson> {
@@ -28,7 +28,7 @@ export async function checkGeojson(input: InputFile, signal: AbortSignal): Promi
       throw new ImportFailure(error.code, `${placeOf(input)}${error.message}`, { cause: error })
     throw error
   }
-  const { crs, features, isFar } = checker
+  const { crs, features, hasLostIds, isFar } = checker
   if (crs?.kind === 'unknown')
     throw new ImportFailure(
       3008,
@@ -39,7 +39,7 @@ export async function checkGeojson(input: InputFile, signal: AbortSignal): Promi
       3101,
       `${placeOf(input)}The file does not name its reference system, and its coordinates are not longitude and latitude`,
     )
-  return { features }
+  return { features, hasLostIds }
 }
 
 const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf])

@@ -56,6 +56,12 @@ export class GeojsonChecker implements JsonHandler {
   #topCrs: ReferenceSystem | undefined
   #tops = 0
   readonly #columns = new Set<string>()
+  readonly #ids = new Set<'number' | 'text'>()
+
+  /** Features have numbers as their `id`, and none a text: GDAL makes no column of them. */
+  get hasLostIds(): boolean {
+    return this.#ids.has('number') && !this.#ids.has('text')
+  }
 
   get wantsText(): boolean {
     const frame = this.#frames.at(-1)
@@ -92,6 +98,7 @@ export class GeojsonChecker implements JsonHandler {
 
   text(text: string | undefined): void {
     const frame = this.#frames.at(-1)
+    if (isFeatureId(frame)) this.#ids.add('text')
     if (frame?.role === 'crs') this.#crs.take(`crs ${frame.member}`, text ?? '')
     else if (frame?.role === 'crs-properties') this.#crs.take(frame.member, text ?? '')
     else if (frame?.member === 'type' && isThing(frame)) frame.type = text ?? 'too long'
@@ -100,6 +107,7 @@ export class GeojsonChecker implements JsonHandler {
 
   scalar(text: string): void {
     const frame = this.#frames.at(-1)
+    if (isFeatureId(frame) && text !== 'null') this.#ids.add('number')
     if (frame?.role === 'coordinates') this.#number(text)
     else if (frame?.role === 'crs-properties') this.#crs.take(frame.member, text)
     else if (text !== 'null' || !frame || frame.role === 'features' || frame.role === 'geometries')
@@ -282,6 +290,9 @@ const positionDepths: Readonly<Record<string, number>> = {
   Polygon: 3,
   MultiPolygon: 4,
 }
+
+const isFeatureId = (frame: Frame | undefined) =>
+  (frame?.role === 'feature' || frame?.role === 'top') && frame.member === 'id'
 
 const isThing = ({ role }: Frame) => role === 'top' || role === 'feature' || role === 'geometry'
 

@@ -72,6 +72,7 @@ export async function loadConverted(
   for (const stage of curved) await straighten(loading, stage)
   for (const { rows, wanted } of loaded) if (rows === 0) warnings.add('empty', wanted)
   if (/Non closed ring/.test(words)) warnings.add('closed_rings', ...loaded.map(({ wanted }) => wanted))
+  if (checked?.hasLostIds) warnings.add('feature_ids', ...loaded.map(({ wanted }) => wanted))
   if (isColumnKind(input.kind)) warnings.add('rounded_times', ...roundedColumns(words, loaded))
   if (wishes.encoding === 'CP1252') warnings.encoding = 'WINDOWS-1252'
   if (loading.options.isPreview) await noteOrigins(loading, input, loaded, wishes)

@@ -128,6 +128,7 @@ type ListName =
   | 'closed_rings'
   | 'rounded_times'
   | 'rounded_numbers'
+  | 'feature_ids'
 const mostListed = 1_000
 
 /** Where something is, for a sentence. */
