@@ -64,25 +64,39 @@ export async function addEntry(
   )
 }
 
-/** The newest first. */
+/** The newest first, as many as fit. `hasMore`: there are older ones. */
 export async function listEntries(
   control: Control,
   whose: HistoryOf,
   { days, search, before, limit }: HistoryPage,
-): Promise<readonly KeptEntry[]> {
+): Promise<Readonly<{ entries: readonly KeptEntry[]; hasMore: boolean }>> {
   const { column, keyId } = placeOf(whose)
-  const { rows } = await control.query<KeptEntry>(
-    `select h.id, h.number::float8 as number, h.noted_at as at, k.name as key, h.text, h.is_cut as "isCut", h.outcome,
-       h.run_ms::float8 as "runMs", h.row_count::float8 as "rowCount", h.error_code as "errorCode"
-     from cartage.statement_history h left join cartage.api_keys k on k.id = h.ran_as
-     where h.${column} = $1 and h.noted_at > clock_timestamp() - make_interval(days => $2)
-       and ($3::bigint is null or h.number < $3)
-       and ($4::text is null or strpos(lower(h.text), lower($4)) > 0)
-     order by h.number desc limit $5`,
+  const { rows } = await control.query<KeptEntry & { found: number }>(
+    `select * from (
+       select wanted.*, count(*) over ()::integer as found,
+         sum(length(text)) over (order by number desc) - length(text) as characters
+       from (
+         select h.id, h.number::float8 as number, h.noted_at as at, k.name as key, h.text, h.is_cut as "isCut", h.outcome,
+           h.run_ms::float8 as "runMs", h.row_count::float8 as "rowCount", h.error_code as "errorCode"
+         from (
+           select * from cartage.statement_history
+           where ${column} = $1 and noted_at > clock_timestamp() - make_interval(days => $2)
+             and ($3::bigint is null or number < $3)
+           order by number desc limit ${mostSearched}
+         ) h left join cartage.api_keys k on k.id = h.ran_as
+         where $4::text is null or strpos(lower(left(h.text, ${searchedCharacters})), lower($4)) > 0
+         order by h.number desc limit $5 + 1
+       ) wanted
+     ) page where characters < ${pageCharacters} order by number desc limit $5`,
     [keyId, days, before ?? null, search ?? null, limit],
   )
-  return rows
+  return { entries: rows, hasMore: (rows[0]?.found ?? 0) > rows.length }
 }
+
+/** One statement must occupy neither the control database nor this process. */
+const mostSearched = 1_000
+const searchedCharacters = 2_000
+const pageCharacters = 500_000
 
 /** `ownKey`: only in its history; else in those of all keys of the account. */
 export async function deleteEntry(
@@ -115,6 +129,8 @@ export async function cleanHistory(control: Control, days: number): Promise<bool
     `delete from cartage.statement_history where ctid = any (array(
        select ctid from cartage.statement_history
        where noted_at < clock_timestamp() - make_interval(days => $1) limit ${stepRows}
+       -- Rows of a key that is being deleted are gone with it.
+       for update skip locked
      ))`,
     [days],
   )

@@ -20,13 +20,14 @@ export function areaConditions({ bbox, circle, polygon }: Area): readonly string
 
 const geometry = 'f.the_geom_webmercator'
 
-/** West, south, east, north in degrees; it may cross the date line. */
+/** West, south, east, north in degrees. It may cross the date line: 170 to 190, or 170 to -170. */
 function boxCondition(text: string): string {
   const [west, south, east, north] = text.split(',').map(Number) as [number, number, number, number]
   if (text.split(',').length !== 4 || ![west, south, east, north].every(Number.isFinite))
     throw errors.dataviewInvalid('Invalid bbox filter, expected 4 elements, west,south,east,north')
   const turns = Math.floor((west + 180) / 360) * 360
-  const [from, to] = east - west >= 360 ? [-180, 180] : [west - turns, east - turns]
+  const end = east < west ? east + 360 : east
+  const [from, to] = end - west >= 360 ? [-180, 180] : [west - turns, end - turns]
   const boxes = to > 180 ? [[from, 180] as const, [-180, to - 360] as const] : [[from, to] as const]
   const inBox = ([left, right]: readonly [number, number]) =>
     `postgis.st_intersects(${geometry}, postgis.st_makeenvelope(${mercatorX(left)}, ${mercatorY(south)}, ${mercatorX(right)}, ${mercatorY(north)}, 3857))`

@@ -63,6 +63,8 @@ export type Client = Readonly<{
   reader?: ReplicaReader | undefined
   /** How rows are written, if not by the format of the query. */
   format?: (() => RowFormat) | undefined
+  /** As in StatementOptions. */
+  isAside?: boolean
 }>
 
 /** Runs the query as the key's own role and answers with its rows. */
@@ -120,11 +122,14 @@ export async function describeResult(
     queries,
     principal,
     { ...query, around: { list: '*', after: 'LIMIT 0' } },
-    { gone, reader, open, format: () => description },
+    { gone, reader: reader && untold, open, format: () => description, isAside: true },
   )
   const oids = await geometryTypes.find(databases, principal, { limits: queries.limitsOf(principal), gone })
   return { columns: description.described, oids }
 }
+
+/** The age of the data is that of the rows. */
+const untold: ReplicaReader = { begins: () => undefined, returns: () => undefined }
 
 function answerTyped(
   queries: Queries,
@@ -146,7 +151,7 @@ async function answerOnce(
   queries: Queries,
   principal: Principal,
   query: Query,
-  { gone, open, warn, reader, format: ownFormat }: Client,
+  { gone, open, warn, reader, format: ownFormat, isAside }: Client,
   total: PageTotal | undefined,
 ): Promise<Answer> {
   const { databases, columnLists, typeNames, parameterTypes, pastTriggers, maxRowBytes } = queries
@@ -175,6 +180,7 @@ async function answerOnce(
     gone,
     reader,
     isAnswered: () => isAnswered,
+    isAside,
   } as const
   return runAs(databases, principal, options, (run) => {
     const bind = params && binding(params, (oids) => parameterTypes.syntaxes(run.session.target, oids))
@@ -203,7 +209,8 @@ export async function learnTypes(
   oids: readonly number[],
   gone: AbortLike,
 ): Promise<void> {
-  await runAs(databases, principal, { kind: 'query', limits: limitsOf(principal), gone }, (run) =>
+  const options = { kind: 'query', limits: limitsOf(principal), gone, isAside: true } as const
+  await runAs(databases, principal, options, (run) =>
     run.watch((session) => parameterTypes.learn(session, oids)),
   )
 }

@@ -65,15 +65,20 @@ function countingStatement(query: Query, total: Total): PreparedStatement {
 
 function wrapForFormat(query: Query, select: () => string): string | undefined {
   const { format, decimals, around, geometryColumn } = query
-  if (around) return `SELECT ${around.list} FROM (\n${select()}\n) AS cartage_rows ${around.after}`
+  if (around) return `SELECT ${around.list} FROM ${onceEach(select())} AS cartage_rows ${around.after}`
   const name = geometryColumn === undefined ? usualGeometry : quoteIdentifier(geometryColumn)
   if (format === 'svg') return svgStatement(select(), `${name}::postgis.geometry`, decimals)
   if (format !== 'geojson' && format !== 'topojson') return undefined
   // The usual one is in longitude and latitude, and may be a text.
-  const geometry = geometryColumn === undefined ? name : inLonLat(`${name}::postgis.geometry`)
+  const isUsual = geometryColumn === undefined
+  const geometry = isUsual ? name : inLonLat(`${name}::postgis.geometry`)
   const shape = `postgis.ST_AsGeoJSON(${geometry}, ${decimals}) AS ${geojsonColumn}`
-  return `SELECT ${shape}, * FROM (\n${select()}\n) AS cartage_features`
+  const rows = isUsual ? `(\n${select()}\n)` : onceEach(select())
+  return `SELECT ${shape}, * FROM ${rows} AS cartage_features`
 }
+
+/** The rows of a SELECT. PostgreSQL computes each value once, although our columns name it several times. */
+const onceEach = (select: string) => `(SELECT * FROM (\n${select}\n) AS cartage_query OFFSET 0)`
 
 /** A geometry without a reference system stays as it is. */
 export const inLonLat = (geometry: string) =>

@@ -12,7 +12,7 @@ export function askCatalogAs<R extends QueryResultRow>(
   text: string,
   values: unknown[],
 ): Promise<R[]> {
-  return runAs(databases, principal, { ...options, kind: 'query' }, (run) =>
+  return runAs(databases, principal, { ...options, kind: 'query', isAside: true }, (run) =>
     run.watch(async (session) => (await queryInCatalog<R>(session, text, values)).rows),
   )
 }

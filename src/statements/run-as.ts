@@ -22,6 +22,8 @@ export type StatementOptions = Readonly<{
   limits: TimeLimits
   /** `read`: in a transaction that cannot write, which is rolled back. By default the text decides. */
   access?: 'read' | undefined
+  /** A look-up of ours for a statement of the caller: not a request of its own in the use of the account. */
+  isAside?: boolean | undefined
   /** A limit on concurrent statements, checked before a connection is requested. */
   slots?: SlotsToWaitFor
   /** Fires when the client leaves. */
@@ -92,7 +94,7 @@ async function runOnce<T>(
   options: StatementOptions,
   work: (run: StatementRun) => Promise<T>,
 ): Promise<T> {
-  const { text, target = sessionTargetOf(principal), limits, access, gone } = options
+  const { text, target = sessionTargetOf(principal), limits, access, gone, isAside } = options
   if (text !== undefined) requireListed(principal, text)
   const statement = runningStatements(databases).begin(principal, kindOf(principal, options), text)
   let session: Session
@@ -104,7 +106,7 @@ async function runOnce<T>(
     statement.end()
     throw error
   }
-  const run = new StatementRun({ databases, session, limits, access, gone, statement })
+  const run = new StatementRun({ databases, session, limits, access, gone, statement, isAside })
   try {
     if (access === 'read') await beginRead(run)
     return await work(run)

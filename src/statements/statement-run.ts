@@ -18,6 +18,8 @@ export type StatementRunOptions = Readonly<{
   limits: TimeLimits
   /** `read`: the session is in a transaction that cannot write. */
   access?: 'read' | undefined
+  /** As in StatementOptions. */
+  isAside?: boolean | undefined
   /** Fires when the client leaves. */
   gone: AbortLike
   /**
@@ -182,12 +184,12 @@ export class StatementRun {
 
   /** What the account has used. A statement of a session, and the reader of an export, come without a request of its own. */
   #count(): void {
-    const { databases, statement } = this.#options
+    const { databases, statement, isAside } = this.#options
     const { kind, principal } = statement
     usageCounts(databases).add(principal.account.userId, kind, {
       ...this.session.flowSince(this.#flowBefore),
       postgresMs: this.elapsedMs,
-      requests: kind === 'session' || kind === 'export' ? 1 : 0,
+      requests: !isAside && (kind === 'session' || kind === 'export') ? 1 : 0,
     })
   }
 

@@ -69,6 +69,7 @@ function parametersOf({ username }: TestUser): Record<string, string> {
     'uploadId',
     'exportId',
     'secret',
+    'entry',
   ]
   const others = [
     'query',

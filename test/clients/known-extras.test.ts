@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import { deleteOrganization } from '../../src/accounts/delete-organization.ts'
 import { deleteUser } from '../../src/accounts/delete-user.ts'
@@ -103,6 +104,10 @@ function bodiesAboutKeys(parameters: { name: string }): Record<string, Example> 
     createKeyByV4: { parameters, body: { name: 'k4', grants } },
     changeKey: { parameters: one, body: { description: 'changed' } },
     inviteByKey: { parameters: one, body: {} },
+    tellHistory: {
+      parameters,
+      body: { id: randomUUID(), text: 'select 1', outcome: 'done', ms: 1 },
+    },
     acceptInvitation: {
       parameters,
       body: { invitation: 'x' },

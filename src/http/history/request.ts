@@ -1,5 +1,7 @@
 import type { FastifyRequest } from 'fastify'
+import type { Credential } from '../../auth/credential.ts'
 import type { HistoryOutcome } from '../../contract/documents.ts'
+import { defaultToken } from '../../contract/key-names.ts'
 import {
   defaultHistoryPage,
   historyOutcomes,
@@ -56,7 +58,8 @@ export function readEntryId({ params }: FastifyRequest): string {
 
 export type NewEntry = HistoryEntry & Readonly<{ key: string | undefined }>
 
-export function readNewEntry(body: unknown): NewEntry {
+/** `credential`: that of the request. Its token may have any form, as an operator chose it. */
+export function readNewEntry(body: unknown, credential: Credential): NewEntry {
   if (!isObject(body)) throw errors.badRequest('The body must be an object with the statement')
   const unknown = Object.keys(body).find((name) => !members.includes(name))
   if (unknown !== undefined) throw errors.badRequest(`Unknown member: ${unknown.slice(0, 100)}`)
@@ -64,11 +67,11 @@ export function readNewEntry(body: unknown): NewEntry {
   if (typeof id !== 'string' || !isUuid(id)) throw errors.badRequest('id must be a UUID')
   if (typeof isCut !== 'boolean') throw errors.badRequest('text_is_cut must be true or false')
   if (key !== undefined && typeof key !== 'string') throw errors.badRequest('key must be the name of a key')
-  const whole = readText(body.text)
+  const whole = withoutTokens(readText(body.text), credential)
   const text = beginningOf(whole, maxHistoryText)
   return {
     id: id.toLowerCase(),
-    text: withoutTokens(text),
+    text,
     isCut: isCut || text.length < whole.length,
     outcome: readOutcome(body.outcome),
     runMs: numberOf(body, 'ms') ?? missing('ms'),
@@ -96,7 +99,12 @@ function readText(text: unknown): string {
 }
 
 /** A list of statements is read by more people than a key is given to. */
-const withoutTokens = (text: string) => text.replace(/cartage_[\w-]{20,}/g, 'cartage_***')
+function withoutTokens(text: string, credential: Credential): string {
+  const known = text.replace(/cartage_[\w-]{20,}/g, 'cartage_***')
+  return credential.kind === 'token' && credential.token !== defaultToken
+    ? known.replaceAll(credential.token, '***')
+    : known
+}
 
 function readOutcome(given: unknown): HistoryOutcome {
   const outcome = historyOutcomes.find((known) => known === given)

@@ -13,6 +13,7 @@ import {
 } from '../../history/history-store.ts'
 import { addressedAccount } from '../keys/addressed-account.ts'
 import { keysCaller, sqlCaller } from '../middleware/authenticate.ts'
+import { credentialIn } from '../middleware/credential/request-credential.ts'
 import { forbidStoring } from '../middleware/guard-answers.ts'
 import type { Services } from '../services.ts'
 import { statementDocument } from './document.ts'
@@ -30,14 +31,14 @@ export async function historyRoutes(app: FastifyInstance, services: Services): P
   app.get('/api/v4/history', { ...common, schema: listHistorySchema }, async (request) => {
     const { key, ...wanted } = readWantedHistory(request)
     const whose = await historyOf(services, request, key)
-    const found = days === 0 ? [] : await listEntries(control, whose, { ...wanted, days })
-    const next = found.length < wanted.limit ? null : found.at(-1)!.number
-    return { kept_days: days, statements: found.map(statementDocument), next } satisfies HistoryList
+    const { entries, hasMore } = days === 0 ? nothing : await listEntries(control, whose, { ...wanted, days })
+    const next = hasMore ? entries.at(-1)!.number : null
+    return { kept_days: days, statements: entries.map(statementDocument), next } satisfies HistoryList
   })
 
   app.post('/api/v4/history', { ...common, schema: tellHistorySchema }, async (request) => {
     const principal = await holderOf(services, request)
-    const { key, ...entry } = readNewEntry(request.body)
+    const { key, ...entry } = readNewEntry(request.body, credentialIn(request))
     const ranAs = await keyThatRan(services, principal, key)
     if (days > 0) await addEntry(control, { keyId: principal.key.id, ranAs }, entry)
     return { id: entry.id, kept: days > 0 } satisfies ToldStatement
@@ -55,6 +56,8 @@ export async function historyRoutes(app: FastifyInstance, services: Services): P
     return reply.code(204).send()
   })
 }
+
+const nothing = { entries: [], hasMore: false } as const
 
 const common = { config: { rateGroup: 'tables' } } as const
 

@@ -18,7 +18,7 @@ export function packedConfig(packed: string | undefined): string | undefined {
 
 /** carto.js packs up to 2,033. To unpack more would block the event loop for too long. */
 const maxCharacters = 8_192
-const maxBytes = 128 * 1024
+const maxBytes = 32 * 1024
 
 function unpacked(bytes: Uint8Array): unknown {
   try {

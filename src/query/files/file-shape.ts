@@ -70,8 +70,11 @@ const wkbColumns = (geometry: string, { isLonLat }: FileRules) => [
       CASE WHEN ${isBeyond('Y', 90, geometry)} THEN 'y' END) END) END AS cartage_traits`,
 ]
 
+/** An operator of a tenant, which the search path finds, must not run as the one who exports. */
 const isBeyond = (axis: 'X' | 'Y', most: number, geometry: string) =>
-  `postgis.ST_${axis}Min(${geometry}) < -${most}.00000001 OR postgis.ST_${axis}Max(${geometry}) > ${most}.00000001`
+  [`${axis}Min(${geometry}) operator(pg_catalog.<) '-`, `${axis}Max(${geometry}) operator(pg_catalog.>) '`]
+    .map((comparison) => `postgis.ST_${comparison}${most}.00000001'::pg_catalog.float8`)
+    .join(' OR ')
 
 /** With its reference system, and with every bit of its coordinates. */
 const asText = (geometry: string) => `postgis.ST_AsEWKT(${geometry}::postgis.geometry, 30)`

@@ -169,6 +169,32 @@ test('further geometries as text keep every bit, and NULL', async (t) => {
   assert.deepEqual(rows, [])
 })
 
+test('an export calls no operator of a tenant', async (t) => {
+  const { user } = await setup(t)
+  const types = ['float8', 'numeric', 'int4', 'int8', 'text']
+  const signs = ['<', '>', '=', '<=', '>=', '<>', '||', '+', '-', '*']
+  // Those that pg_catalog does not have: an exact one of the tenant comes before all others.
+  const pairs = types.flatMap((left) => types.map((right) => [left, right] as const))
+  const made = pairs.flatMap(([left, right]) => {
+    const name = `trap_${left}_${right}`
+    return [
+      `create function ${name}(${left}, ${right}) returns bool language plpgsql as $$ begin raise 'trapped'; end $$`,
+      ...signs.map(
+        (sign) =>
+          `create operator public.${sign} (leftarg = ${left}, rightarg = ${right}, function = ${name})`,
+      ),
+    ]
+  })
+  await user.sql(made.join('; '))
+  await user.sql(`create table shapes (n int, geom geometry, other geometry);
+    insert into shapes values (1, ${at('POINT(1 2)')}, 'POINT(7 8)'), (2, 'POINT(200 2)', ${at('POINT(1 2)')})`)
+  for (const { format } of formats)
+    for (const column of ['geom', 'other', 'geom as the_geom']) {
+      const answer = await ask(user, format, `select n, ${column} from shapes`)
+      assert.equal(answer.status, 200, `${format} ${column}: ${await answer.text()}`)
+    }
+})
+
 test('without a geometry column the answer says so, and an unknown column of the query is told as itself', async (t) => {
   const { user } = await setup(t)
   for (const { format } of formats.filter((each) => each.hasGeometry)) {
