@@ -138,7 +138,8 @@ test('the end of a job never reads its definition, whomever it tells and however
     it,
     `select from cartage.jobs where id = '${id}' and definition ->> 'schedule' = 'each'`,
   )
-  assert.ok(endMs < readMs / 3, JSON.stringify({ endMs, readMs }))
+  // With the definition it would take as long as the read, and the update besides.
+  assert.ok(endMs < readMs, JSON.stringify({ endMs, readMs }))
 })
 
 /** How long a statement takes, without the watch that tests have on jobs: the shortest of several times. Nothing is changed. */
