@@ -4,7 +4,7 @@ import type { Page } from 'playwright-core'
 import { keysClient, tablesOf } from '../../support/keys/keys-client.ts'
 import { eventually } from '../../support/service/setup.ts'
 import { openConsole } from '../support/open-console.ts'
-import { cells, run } from '../support/sql-page.ts'
+import { cells, editor, run } from '../support/sql-page.ts'
 
 // Anna shares a view that records the role that read it. Bert, of the same organization, uses the console.
 
@@ -71,6 +71,8 @@ test('a key that can read only this table is created once, and the SQL page can 
 
   await page.getByRole('button', { name: 'Write SQL' }).click()
   await page.getByRole('menuitem', { name: 'SELECT with a key for this table only' }).click()
+  // The key is told before the editor has the statement.
+  await eventually(async () => assert.match(await editor(page).innerText(), /plain/))
   await page.getByText(name).first().waitFor()
   await run(page, 'select current_user::text as who')
   await eventually(async () => assert.match((await cells(page))[0]?.[0] ?? '', /_k/))
