@@ -1,3 +1,4 @@
+import { keptText } from '../../src/client/history-api.ts'
 import { randomUuid } from '../../src/client/http/random-uuid.ts'
 import type {
   HistoryFilter,
@@ -5,8 +6,7 @@ import type {
   KeptStatement,
   ToldStatement,
 } from '../../src/contract/documents.ts'
-import { maxHistoryEntries, maxHistoryPage, maxHistoryText } from '../../src/contract/limits.ts'
-import { beginningOf } from '../../src/contract/text/format.ts'
+import { maxHistoryEntries, maxHistoryPage } from '../../src/contract/limits.ts'
 import { changeKept, forgetKept, readKept } from './kept.ts'
 import { requestJson, requestText } from './request.ts'
 import { session } from './session.ts'
@@ -45,18 +45,16 @@ export async function noteInHistory({ code, key, ...ran }: RanEntry): Promise<vo
 }
 
 async function tellService(
-  { id, text: whole, outcome, ms = 0, rows }: HistoryEntry,
+  { id, text, outcome, ms = 0, rows }: HistoryEntry,
   code: string | undefined,
   key: string | undefined,
 ): Promise<void> {
   const { username, token } = session.peek() ?? {}
   // Without a key there is no history, and the answer of a service that keeps none is asked for once.
   if (isOff || !username || !token) return
-  const text = beginningOf(whole, maxHistoryText)
   const told = {
     id,
-    text,
-    text_is_cut: text.length < whole.length,
+    ...keptText(text),
     outcome,
     ms: Math.round(ms),
     rows: outcome === 'done' ? rows : null,

@@ -1,3 +1,4 @@
+import { tagOf } from '../../src/client/api/dashboards-api.ts'
 import { readText, wholeOrThrow } from '../../src/client/http/send.ts'
 import type { DashboardDefinition, DashboardDocument, DashboardList } from '../../src/contract/dashboards.ts'
 import type { SavedQueryList } from '../../src/contract/saved-queries.ts'
@@ -18,12 +19,7 @@ export async function openDashboard(dashboard: string, signal?: AbortSignal): Pr
     ...(signal && { signal }),
   })
   const document = JSON.parse(await readText(wholeOrThrow(body, signal))) as DashboardDocument
-  return { document, etag: header('etag') ?? missingTag() }
-}
-
-/** A save would replace what somebody else has saved. */
-function missingTag(): never {
-  throw new Error('The answer has no ETag. A proxy in front of the service has removed it')
+  return { document, etag: tagOf(header) }
 }
 
 export type OpenedDashboard = Readonly<{ document: DashboardDocument; etag: string }>

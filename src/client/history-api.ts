@@ -9,6 +9,12 @@ import { sendForJson } from './http/send-checked.ts'
 export type RanStatement = Omit<NewStatement, 'id'> & Readonly<{ id?: string }>
 
 /** The statements that people ran, kept by the service for each key. */
+/** The beginning of a text that the service keeps. */
+export function keptText(text: string) {
+  const kept = beginningOf(text, maxHistoryText)
+  return { text: kept, text_is_cut: kept.length < text.length }
+}
+
 export function historyOf(connection: Connection, name: string) {
   return {
     /** The newest first. `kept_days` is 0 if the operator keeps none. */
@@ -16,10 +22,10 @@ export function historyOf(connection: Connection, name: string) {
       sendForJson<HistoryList>(connection, 'listHistory', { parameters: { name }, query }),
     /** Tells that a statement was run. Sent twice, it is kept once. */
     add: ({ id = randomUuid(), text, text_is_cut = false, ...statement }: RanStatement) => {
-      const kept = beginningOf(text, maxHistoryText)
+      const kept = keptText(text)
       return sendForJson<ToldStatement>(connection, 'tellHistory', {
         parameters: { name },
-        json: { id, text: kept, text_is_cut: text_is_cut || kept.length < text.length, ...statement },
+        json: { id, text: kept.text, text_is_cut: text_is_cut || kept.text_is_cut, ...statement },
         isRepeatable: true,
       })
     },

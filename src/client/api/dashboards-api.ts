@@ -16,8 +16,10 @@ export type SaveOptions = DeleteOptions &
     ifNew?: boolean | undefined
   }>
 
-/** A save would replace what somebody else has saved. */
-function missingTag(): never {
+/** Throws if there is none: a save would replace what somebody else has saved. */
+export function tagOf(header: (name: string) => string | undefined): string {
+  const tag = header('etag')
+  if (tag) return tag
   throw new Error('The answer has no ETag. A proxy in front of the service has removed it')
 }
 
@@ -34,7 +36,7 @@ export function dashboardsOf(connection: Connection, name: string) {
       const { body, header } = await send(connection, 'readDashboard', { parameters: { name, dashboard } })
       const text = await readText(wholeOrThrow(body, undefined))
       const read = readAnswer('readDashboard', text, (connection.json ?? plainJson).read)
-      return { dashboard: read as DashboardDocument, etag: header('etag') ?? missingTag() }
+      return { dashboard: read as DashboardDocument, etag: tagOf(header) }
     },
     /** Makes it, or replaces the one of this name. `dashboard-changed`: it is not the one of `ifMatch`, or not new. */
     save: (dashboard: string, definition: DashboardDefinition, { ifMatch, ifNew }: SaveOptions = {}) =>

@@ -1,5 +1,5 @@
 import { activityKinds, activityWaits } from '../../contract/admin-names.ts'
-import { answered, text } from '../middleware/schemas.ts'
+import { accountName, answered, text } from '../middleware/schemas.ts'
 
 const statement = {
   title: 'OwnActivityStatement',
@@ -32,7 +32,7 @@ export const ownActivitySchema = {
   description: 'In all processes, the longest running first, each with its key. Needs the master key.',
   params: {
     type: 'object',
-    properties: { name: { type: 'string', description: 'User, or organization' } },
+    properties: accountName,
   },
   querystring: {
     type: 'object',

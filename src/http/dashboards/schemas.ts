@@ -22,19 +22,15 @@ import {
   partKinds,
 } from '../../contract/dashboards.ts'
 import { queryParamTypes } from '../../contract/saved-queries.ts'
-import { answered, knownExtras, text } from '../middleware/schemas.ts'
+import { accountName, answered, keySecurity, knownExtras, text } from '../middleware/schemas.ts'
 
 /** Described, not enforced: the readers refuse in the words of this API. */
 
 const tags = ['sql']
-const security: readonly Readonly<Record<string, readonly string[]>>[] = [
-  { ApiKeyHTTPBasicAuth: [] },
-  { ApiKeyQueryParam: [] },
-]
 
 const params = {
   type: 'object',
-  properties: { name: { type: 'string', description: 'User, or organization' } },
+  properties: accountName,
 } as const
 const dashboardParams = {
   type: 'object',
@@ -144,7 +140,7 @@ const tagged = { ETag: text('For `If-Match` of the next save or deletion, and `I
 
 export const saveDashboardSchema = {
   tags,
-  security,
+  security: keySecurity,
   summary: 'Save a dashboard',
   description:
     'Creates the dashboard, or replaces the dashboard of this name. Parts name saved queries and do not overlap. Needs the master key.',
@@ -191,7 +187,7 @@ export const saveDashboardSchema = {
 
 export const listDashboardsSchema = {
   tags,
-  security,
+  security: keySecurity,
   summary: 'List dashboards',
   description: 'By name, without their parts. Needs the master key.',
   params,
@@ -214,7 +210,7 @@ export const readDashboardSchema = {
 
 export const deleteDashboardSchema = {
   tags,
-  security,
+  security: keySecurity,
   summary: 'Delete a dashboard',
   description: 'Its queries stay. Needs the master key.',
   params: dashboardParams,

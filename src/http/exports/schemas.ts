@@ -1,6 +1,6 @@
 import { sqlFormats } from '../../contract/formats.ts'
 import { defaultLinkSeconds, maxLinkDownloads, maxLinkSeconds } from '../../contract/limits.ts'
-import { answered, apiKey, text } from '../middleware/schemas.ts'
+import { accountName, answered, apiKey, text } from '../middleware/schemas.ts'
 
 /** Described, not enforced: the readers refuse in the words of this API. */
 
@@ -8,7 +8,7 @@ const tags = ['sql']
 
 const params = {
   type: 'object',
-  properties: { name: { type: 'string', description: 'User, or organization' } },
+  properties: accountName,
 } as const
 const exportParams = {
   type: 'object',

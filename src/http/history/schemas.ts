@@ -8,19 +8,15 @@ import {
   maxHistorySearch,
   maxHistoryText,
 } from '../../contract/limits.ts'
-import { answered, knownExtras, text } from '../middleware/schemas.ts'
+import { accountName, answered, keySecurity, knownExtras, text } from '../middleware/schemas.ts'
 
 /** Described, not enforced: the reader refuses in the words of this API. */
 
 const tags = ['sql']
-const security: readonly Readonly<Record<string, readonly string[]>>[] = [
-  { ApiKeyHTTPBasicAuth: [] },
-  { ApiKeyQueryParam: [] },
-]
 
 const params = {
   type: 'object',
-  properties: { name: { type: 'string', description: 'User, or organization' } },
+  properties: accountName,
 } as const
 
 const id = { type: 'string', format: 'uuid' } as const
@@ -52,7 +48,7 @@ const kept = `At most ${maxHistoryEntries} statements of a key are kept, for CAR
 
 export const listHistorySchema = {
   tags,
-  security,
+  security: keySecurity,
   summary: 'List the statements that people ran',
   description: `Those that programs such as the console have told. The newest first. ${kept}`,
   params,
@@ -88,7 +84,7 @@ export const listHistorySchema = {
 
 export const tellHistorySchema = {
   tags,
-  security,
+  security: keySecurity,
   summary: 'Tell the history that a statement was run',
   description: `Programs with which people run SQL do this after it. Nothing is run. ${kept}`,
   params,
@@ -135,7 +131,7 @@ const gone = { 204: { description: 'They are gone', type: 'null' } } as const
 
 export const clearHistorySchema = {
   tags,
-  security,
+  security: keySecurity,
   summary: 'Delete the history',
   description: 'All of it.',
   params,
@@ -145,7 +141,7 @@ export const clearHistorySchema = {
 
 export const deleteEntrySchema = {
   tags,
-  security,
+  security: keySecurity,
   summary: 'Delete a statement from the history',
   description: 'From that of the key, with the master key from that of any key of the account.',
   params: { type: 'object', properties: { ...params.properties, entry: id } },

@@ -3,7 +3,7 @@ import { collisionStrategies, importPrivacies } from '../../contract/import-name
 import { defaultBadRows, maxBadRows } from '../../contract/limits.ts'
 import { importPhases } from '../../imports/import-record.ts'
 import { rejectedRow } from '../copy/schemas.ts'
-import { answered, idempotencyHeaders, waitQuery } from '../middleware/schemas.ts'
+import { accountName, answered, idempotencyHeaders, waitQuery } from '../middleware/schemas.ts'
 
 /** Described, not enforced: the readers refuse in the words of this API. */
 
@@ -15,7 +15,7 @@ const texts = { type: 'array', items: text } as const
 
 const params = {
   type: 'object',
-  properties: { name: { type: 'string', description: 'User, or organization' } },
+  properties: accountName,
 } as const
 const importParams = {
   type: 'object',

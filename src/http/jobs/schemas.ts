@@ -13,7 +13,7 @@ import {
   maxLongJobCharacters,
   maxSearchLength,
 } from '../../contract/limits.ts'
-import { idempotencyHeaders, waitQuery } from '../middleware/schemas.ts'
+import { accountName, idempotencyHeaders, waitQuery } from '../middleware/schemas.ts'
 import { notifySchema } from '../webhooks/schemas.ts'
 
 const sql = { type: 'string', minLength: 1 } as const
@@ -260,7 +260,7 @@ const consumes = ['application/json', 'application/x-www-form-urlencoded']
 const params = {
   type: 'object',
   properties: {
-    name: { type: 'string', description: 'User, or organization' },
+    ...accountName,
     jobId: { type: 'string', format: 'uuid' },
   },
 } as const

@@ -10,6 +10,12 @@ import {
 
 export const text = (description: string) => ({ type: 'string', description })
 
+/** The parameter of every path that belongs to an account. */
+export const accountName = { name: text('User, or organization') } as const
+
+/** A key is needed. */
+export const keySecurity: Record<string, string[]>[] = [{ ApiKeyHTTPBasicAuth: [] }, { ApiKeyQueryParam: [] }]
+
 /** An object of an answer: it has all of these members, but maybe not the optional ones. */
 export function answered<P extends Readonly<Record<string, unknown>>>(
   properties: P,

@@ -2,6 +2,7 @@ import { type FastifyInstance, fastify, type RouteOptions } from 'fastify'
 import type { OpenAPIV3_1 as OpenApi } from 'openapi-types'
 import { operations } from '../../contract/operations.ts'
 import { readVersion } from '../../files/package-file.ts'
+import { keySecurity } from '../middleware/schemas.ts'
 import { commonAnswers, components } from './answers.ts'
 import { nameSchemas } from './name-schemas.ts'
 
@@ -76,21 +77,20 @@ const description =
 
 type Described = Partial<OpenApi.Document>
 
-const withKey: OpenApi.SecurityRequirementObject[] = [{ ApiKeyHTTPBasicAuth: [] }, { ApiKeyQueryParam: [] }]
-const withOrWithoutKey = [...withKey, {}]
+const withOrWithoutKey = [...keySecurity, {}]
 const withoutKey: OpenApi.SecurityRequirementObject[] = []
 
 const areas: Readonly<
   Record<string, Readonly<{ description: string; security: OpenApi.SecurityRequirementObject[] }>>
 > = {
-  keys: { description: 'API keys and their grants; needs a master key', security: withKey },
-  jobs: { description: 'Batch SQL; needs a master key', security: withKey },
-  schedules: { description: 'Jobs by the clock; needs a master key', security: withKey },
+  keys: { description: 'API keys and their grants; needs a master key', security: keySecurity },
+  jobs: { description: 'Batch SQL; needs a master key', security: keySecurity },
+  schedules: { description: 'Jobs by the clock; needs a master key', security: keySecurity },
   copy: { description: 'Bulk data in and out; without a key as the public', security: withOrWithoutKey },
   sql: { description: 'SQL answered at once; without a key as the public', security: withOrWithoutKey },
   tables: { description: "The account's tables", security: withOrWithoutKey },
   maps: { description: 'Vector tiles; without a key as the public', security: withOrWithoutKey },
-  accounts: { description: 'Who is asking', security: withKey },
+  accounts: { description: 'Who is asking', security: keySecurity },
   admin: {
     description: 'Users, organizations and the installation, for the operator',
     security: [{ AdminToken: [] }],

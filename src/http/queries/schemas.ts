@@ -6,20 +6,16 @@ import {
   maxChartValues,
 } from '../../contract/charts.ts'
 import { maxQueryDescription, queryNameRule, queryParamTypes } from '../../contract/saved-queries.ts'
-import { answered, knownExtras, text } from '../middleware/schemas.ts'
+import { accountName, answered, keySecurity, knownExtras, text } from '../middleware/schemas.ts'
 import { parameters, responses } from '../query/schemas.ts'
 
 /** Described, not enforced: the readers refuse in the words of this API. */
 
 const tags = ['sql']
-const security: readonly Readonly<Record<string, readonly string[]>>[] = [
-  { ApiKeyHTTPBasicAuth: [] },
-  { ApiKeyQueryParam: [] },
-]
 
 const params = {
   type: 'object',
-  properties: { name: { type: 'string', description: 'User, or organization' } },
+  properties: accountName,
 } as const
 const queryParams = {
   type: 'object',
@@ -99,7 +95,7 @@ const document = {
 
 export const saveQuerySchema = {
   tags,
-  security,
+  security: keySecurity,
   summary: 'Save a query',
   description: 'PostgreSQL plans it first: what cannot run is refused. Needs the master key.',
   params: queryParams,
@@ -122,7 +118,7 @@ export const saveQuerySchema = {
 
 export const listQueriesSchema = {
   tags,
-  security,
+  security: keySecurity,
   summary: 'List saved queries',
   description: 'By name. Needs the master key.',
   params,
@@ -133,7 +129,7 @@ export const listQueriesSchema = {
 
 export const readQuerySchema = {
   tags,
-  security,
+  security: keySecurity,
   summary: 'Read a saved query',
   description: 'With its SQL. Needs the master key.',
   params: queryParams,
@@ -142,7 +138,7 @@ export const readQuerySchema = {
 
 export const deleteQuerySchema = {
   tags,
-  security,
+  security: keySecurity,
   summary: 'Delete a saved query',
   description: 'Needs the master key.',
   params: queryParams,

@@ -1,6 +1,7 @@
 import { jobStatuses } from '../../contract/job-status.ts'
 import { catchUps, overlaps } from '../../schedules/schedule.ts'
 import { fullJob, scheduledMembers } from '../jobs/schemas.ts'
+import { accountName } from '../middleware/schemas.ts'
 import { notifySchema, shownNotifySchema } from '../webhooks/schemas.ts'
 import { mostRuns } from './request.ts'
 
@@ -69,9 +70,8 @@ const document = {
 } as const
 
 const tags = ['schedules']
-const account = { name: { type: 'string', description: 'User, or organization' } } as const
-const accountParams = { type: 'object', properties: account } as const
-const params = { type: 'object', properties: { ...account, schedule: { type: 'string' } } } as const
+const accountParams = { type: 'object', properties: accountName } as const
+const params = { type: 'object', properties: { ...accountName, schedule: { type: 'string' } } } as const
 
 export const listSchedulesSchema = {
   tags,

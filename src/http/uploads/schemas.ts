@@ -1,5 +1,5 @@
 import { copyAnswer } from '../copy/schemas.ts'
-import { answered, text } from '../middleware/schemas.ts'
+import { accountName, answered, text } from '../middleware/schemas.ts'
 import { uploadStates } from './document.ts'
 import { partType, uploadKinds } from './request.ts'
 
@@ -9,7 +9,7 @@ const tags = ['imports']
 
 const params = {
   type: 'object',
-  properties: { name: { type: 'string', description: 'User, or organization' } },
+  properties: accountName,
 } as const
 const uploadParams = {
   type: 'object',

@@ -1,5 +1,5 @@
 import { usageDays, usageKinds, usagePeriods } from '../../contract/usage-names.ts'
-import { answered, text } from '../middleware/schemas.ts'
+import { accountName, answered, text } from '../middleware/schemas.ts'
 
 /** Described, not enforced: the reader refuses in the words of this API. */
 
@@ -79,7 +79,7 @@ export const usageSchema = {
   description: `For the master key. ${description}`,
   params: {
     type: 'object',
-    properties: { name: { type: 'string', description: 'User, or organization' } },
+    properties: accountName,
   },
   querystring,
   response,

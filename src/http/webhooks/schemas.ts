@@ -6,7 +6,7 @@ import {
   notifyEvents,
   webhookEvents,
 } from '../../contract/webhooks.ts'
-import { answered, knownExtras, text } from '../middleware/schemas.ts'
+import { accountName, answered, knownExtras, text } from '../middleware/schemas.ts'
 
 /** Described, not enforced: the readers refuse in the words of this API. */
 
@@ -14,7 +14,7 @@ const tags = ['jobs']
 
 const params = {
   type: 'object',
-  properties: { name: { type: 'string', description: 'User, or organization' } },
+  properties: accountName,
 } as const
 const uuid = { type: 'string', format: 'uuid' } as const
 const webhookParams = { type: 'object', properties: { ...params.properties, webhookId: uuid } } as const
