@@ -46,7 +46,7 @@ test('an upload cut at any offset stores nothing', async (t) => {
       isPatient: random() < 0.2,
     }
   })
-  // The ends are where the mistakes are.
+  // Bugs hide at both ends: cut there at every byte.
   for (const form of forms) {
     for (const left of [1, 2, 3, 5, 7])
       cuts.push({ ...form, offset: form.body.length - left, isAbrupt: false, isPatient: true })
@@ -59,7 +59,7 @@ test('an upload cut at any offset stores nothing', async (t) => {
   await eventually(async () => assert.equal(await countRows(at.user), 36_000))
 })
 
-test('a copy whose key is deleted or replaced meanwhile is refused as such, and stores nothing', async (t) => {
+test('a copy whose key is deleted or replaced while it runs is refused for that reason and stores nothing', async (t) => {
   const at = await setup(t)
   const { user } = at
   await createTable(user)
@@ -89,7 +89,7 @@ test('a copy whose key is deleted or replaced meanwhile is refused as such, and 
   assert.equal(await countRows(user), 0)
 })
 
-test('a client that leaves while PostgreSQL waits for a lock takes the wait with it', async (t) => {
+test('a client that disconnects while PostgreSQL waits for a lock ends the wait', async (t) => {
   const at = await setup(t)
   const { user } = at
   await createTable(user)
@@ -105,7 +105,7 @@ test('a client that leaves while PostgreSQL waits for a lock takes the wait with
   assert.equal(await countRows(user), 0)
 })
 
-test('a client that leaves while a trigger works ends the trigger', async (t) => {
+test('a client that disconnects while a trigger runs ends the trigger', async (t) => {
   const at = await setup(t)
   const { user } = at
   await createTable(user)
@@ -120,7 +120,7 @@ test('a client that leaves while a trigger works ends the trigger', async (t) =>
   assert.equal(await countRows(user), 0)
 })
 
-test('a client that leaves before its key was looked up leaves no copy behind', async (t) => {
+test('a client that disconnects before its key was looked up leaves no copy running', async (t) => {
   const at = await setup(t, { isIsolated: true })
   const { user } = at
   await createTable(user)
@@ -141,7 +141,7 @@ test('a client that leaves before its key was looked up leaves no copy behind', 
   const stranger = { ...user, masterToken: 'default_public' }
   const requests = [
     request(copyUrl(user, 'copyfrom', intoT), { agent: false, method: 'POST' }),
-    // With another key: look-ups of one key at a time are one.
+    // With another key: concurrent look-ups of the same key share one query.
     request(copyUrl(stranger, 'copyto', 'COPY (SELECT pg_sleep(60)) TO STDOUT'), { agent: false }),
   ]
   for (const [place, sent] of requests.entries()) {
@@ -155,14 +155,14 @@ test('a client that leaves before its key was looked up leaves no copy behind', 
   assert.equal(await countRows(user), 0)
 })
 
-test('a backend that is ended in mid-upload is 503, and nothing stays', async (t) => {
+test('a backend that is terminated during an upload gives 503, and nothing is stored', async (t) => {
   const at = await setup(t)
   const { user } = at
   await createTable(user)
   const sent = request(copyUrl(user, 'copyfrom', intoT), { agent: false, method: 'POST' })
   const answered = once(sent, 'response')
   sent.write(csvLines(5_000))
-  // Not only ClientRead: a session that ends before its COPY began is replaced, and the copy goes on.
+  // Wait until rows are stored: a session that ends before its COPY began is replaced, and the copy continues.
   await eventually(async () => assert.equal(await storedSoFar(at), 5_000))
   await endBackends(at)
   const [response] = await answered
@@ -174,7 +174,7 @@ test('a backend that is ended in mid-upload is 503, and nothing stays', async (t
   assert.equal((await copyfrom(user, intoT, '1,one\n')).status, 200)
 })
 
-test('a backend that is lost while it stores the rows leaves them in doubt, and the answer says so', async (t) => {
+test('losing the backend while it stores rows leaves the outcome unknown, and the answer says so', async (t) => {
   const at = await setup(t)
   const { user } = at
   await createTable(user)
@@ -205,7 +205,7 @@ test('a client that is still sending can read why it was refused', async (t) => 
   await assertAtRest(at, user)
 })
 
-test('a client that reads only when it has sent all gets the refusal, too', async (t) => {
+test('a client that reads only after it has sent everything gets the refusal too', async (t) => {
   const { url, user } = await setup(t)
   const body = Buffer.alloc(40_000_000, '1,one\n')
   const { pathname, search } = new URL(copyUrl(user, 'copyfrom', 'COPY nowhere FROM STDIN'))
@@ -220,7 +220,7 @@ test('a client that reads only when it has sent all gets the refusal, too', asyn
   }
 })
 
-test('an answer to a body that has arrived keeps the connection', async (t) => {
+test('a request refused after its whole body arrived keeps the connection open', async (t) => {
   const { user } = await setup(t)
   await createTable(user)
   const reply = await send(
@@ -233,7 +233,7 @@ test('an answer to a body that has arrived keeps the connection', async (t) => {
 
 type Cut = Readonly<{ body: Buffer; headers: string; offset: number; isAbrupt: boolean; isPatient: boolean }>
 
-/** Sends part of a request and closes the connection. A patient client waits a moment before it does. */
+/** Sends part of a request, then closes the connection. A patient client waits a moment before closing. */
 async function cutUpload(
   { url, user }: Setup,
   { body, headers, offset, isAbrupt, isPatient }: Cut,
@@ -276,7 +276,7 @@ async function inParallel<T>(
   )
 }
 
-/** The same numbers for the same seed (mulberry32). */
+/** Random numbers that repeat for the same seed (mulberry32). */
 function randomNumbers(seed: number): () => number {
   let state = seed
   return () => {

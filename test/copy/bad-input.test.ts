@@ -34,7 +34,7 @@ test('a statement that is not one COPY of the right direction is refused before 
   assert.deepEqual(at.service.services.databases.copy.stats(), before)
 })
 
-test('params are refused, because COPY knows none', async (t) => {
+test('params are refused, because COPY takes none', async (t) => {
   const { user } = await setup(t)
   const download = copyUrl(user, 'copyto', 'COPY (SELECT 1) TO STDOUT')
   const upload = copyUrl(user, 'copyfrom', csv)
@@ -45,7 +45,7 @@ test('params are refused, because COPY knows none', async (t) => {
     assert.deepEqual([status, body.error, body.code], [400, ['A COPY has no params'], 'params-invalid'])
 })
 
-test('no q, or two of them, is refused', async (t) => {
+test('a missing or repeated q is refused', async (t) => {
   const { user } = await setup(t)
   const url = `${user.base}/api/v2/sql/copyfrom?api_key=${user.masterToken}`
   assert.deepEqual((await send(url, { method: 'POST' }, 'x')).body.error, ['SQL is missing'])
@@ -58,7 +58,7 @@ test('no q, or two of them, is refused', async (t) => {
   assert.match((twice.body.error as string[])[0]!, /more than once/)
 })
 
-test('what PostgreSQL says of the data is told with line and column, and nothing stays', async (t) => {
+test('an error of PostgreSQL in the data names line and column, and nothing is stored', async (t) => {
   const at = await setup(t)
   const { user } = at
   await createTable(user)
@@ -113,7 +113,7 @@ test('an empty body copies no rows, which is an error', async (t) => {
   }
 })
 
-test('a Content-Encoding that is unknown, or one on top of another, is refused', async (t) => {
+test('an unknown Content-Encoding, or more than one, is refused', async (t) => {
   const { user } = await setup(t)
   await createTable(user)
   for (const encoding of ['compress', 'lzma', 'gzip, gzip', 'br, gzip', 'gzip;q=1']) {
@@ -123,7 +123,7 @@ test('a Content-Encoding that is unknown, or one on top of another, is refused',
   }
 })
 
-test('bad compressed data is told as such, and nothing stays', async (t) => {
+test('bad compressed data is reported as such, and nothing is stored', async (t) => {
   const at = await setup(t)
   const { user } = at
   await createTable(user)
@@ -144,7 +144,7 @@ test('bad compressed data is told as such, and nothing stays', async (t) => {
     assert.equal(reply.status, 400)
     assert.match((reply.body.error as string[])[0]!, message)
   }
-  // What comes of bytes that were changed in the midst may be refused by PostgreSQL before the end of the stream is seen.
+  // PostgreSQL may refuse the damaged rows before the end of the compressed stream is seen.
   const changed = Buffer.from(good).fill(0x55, 300, 340)
   assert.equal((await copyfrom(user, csv, changed, { 'content-encoding': 'gzip' })).status, 400)
   const brotli = await copyfrom(user, csv, 'not brotli', { 'content-encoding': 'br' })
@@ -165,7 +165,7 @@ test('a compressed body without the header gets a hint', async (t) => {
   )
 })
 
-test('an unknown account is 404, another method than POST 405', async (t) => {
+test('an unknown account gives 404, any method but POST gives 405', async (t) => {
   const { url, user } = await setup(t)
   assert.equal(
     (await send(`${url}/user/nobody-here/api/v2/sql/copyfrom?q=x`, { method: 'POST' }, 'x')).status,

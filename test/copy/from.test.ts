@@ -17,7 +17,7 @@ import { basic, setup } from '../support/service/setup.ts'
 
 const intoT = 'COPY t (id, name) FROM STDIN WITH (FORMAT csv)'
 
-test('an upload in chunks is stored, and its rows and time are told', async (t) => {
+test('a chunked upload is stored, and the answer has its rows and time', async (t) => {
   const { user } = await setup(t)
   await createTable(user)
   const body = Readable.from([Buffer.from('1,o'), Buffer.from('ne\n2,two\n')])
@@ -32,7 +32,7 @@ test('an upload in chunks is stored, and its rows and time are told', async (t) 
   ])
 })
 
-test('a length instead of chunks, a form type or none, a wrong type: the body is COPY data all the same', async (t) => {
+test('the body is COPY data with a Content-Length, and with a form type, a wrong type or none', async (t) => {
   const { user } = await setup(t)
   await createTable(user)
   const types = [
@@ -61,7 +61,7 @@ test('the key may be the password of Basic authentication', async (t) => {
   assert.equal((await send(url.replace('/user/', '/u/'), { method: 'POST', headers }, '1,one\n')).status, 200)
 })
 
-test('without a key that may write, permission is denied', async (t) => {
+test('a key that may not write is refused with permission denied', async (t) => {
   const { user } = await setup(t)
   await createTable(user)
   const reply = await send(copyUrl(user, 'copyfrom', intoT, ''), { method: 'POST' }, '1,one\n')
@@ -69,7 +69,7 @@ test('without a key that may write, permission is denied', async (t) => {
   assert.deepEqual(reply.body.error, ['permission denied for table t'])
 })
 
-test('a compressed body is decompressed as its Content-Encoding says', async (t) => {
+test('a compressed body is decompressed by its Content-Encoding', async (t) => {
   const { user } = await setup(t)
   await createTable(user)
   const lines = csvLines(50_000)
@@ -92,7 +92,7 @@ test('a compressed body is decompressed as its Content-Encoding says', async (t)
   assert.equal(zstd.status, 'createZstdDecompress' in zlib ? 400 : 415)
 })
 
-test('the options of COPY are left to PostgreSQL', async (t) => {
+test('options of COPY are passed to PostgreSQL unchanged', async (t) => {
   const { user } = await setup(t)
   await createTable(user)
   const cases: [string, Buffer | string, [number, string | null][]][] = [
@@ -131,7 +131,7 @@ test('the options of COPY are left to PostgreSQL', async (t) => {
   }
 })
 
-test('what copyto writes in binary format, copyfrom reads', async (t) => {
+test('copyfrom reads the binary format that copyto writes', async (t) => {
   const { user } = await setup(t)
   await createTable(user)
   await copyfrom(user, intoT, csvLines(20_000))
@@ -140,7 +140,7 @@ test('what copyto writes in binary format, copyfrom reads', async (t) => {
   assert.equal((await copyfrom(user, 'COPY t FROM STDIN (FORMAT binary)', bytes)).body.total_rows, 20_000)
 })
 
-test('a client that expects 100-continue is asked for its body when PostgreSQL wants it', async (t) => {
+test('a client that sends Expect: 100-continue is asked for its body when PostgreSQL is ready for it', async (t) => {
   const { user } = await setup(t)
   await createTable(user)
   const expecting = (url: string) => {
@@ -171,7 +171,7 @@ test('a client that expects 100-continue is asked for its body when PostgreSQL w
   assert.equal(await countRows(user), 1)
 })
 
-test('a row as large as the rows of a thousand others passes', async (t) => {
+test('a row as large as a thousand others is stored', async (t) => {
   const { user } = await setup(t)
   await createTable(user)
   const reply = await copyfrom(user, intoT, `1,${'x'.repeat(20_000_000)}\n`)

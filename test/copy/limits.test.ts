@@ -22,7 +22,7 @@ import { setup, type TestUser } from '../support/service/setup.ts'
 
 const intoT = 'COPY t FROM STDIN (FORMAT csv)'
 
-test('a body larger than the limit is refused, whether it tells its length or not, and nothing stays', async (t) => {
+test('a body beyond the limit is refused, with or without Content-Length, and nothing is stored', async (t) => {
   const at = await setup(t, { config: { copyMaxBytes: 100 * 1024 } })
   const { user } = at
   await createTable(user)
@@ -38,11 +38,11 @@ test('a body larger than the limit is refused, whether it tells its length or no
   }
   assert.equal(await countRows(user), 0)
   await assertAtRest(at, user)
-  // Counted as sent: compressed, the same rows are small enough.
+  // The limit counts bytes as sent: compressed, the same rows fit.
   assert.equal((await copyfrom(user, intoT, gzipSync(body), { 'content-encoding': 'gzip' })).status, 200)
 })
 
-test('what comes before the COPY counts against its time limit', async (t) => {
+test('the time limit of a copy includes the waits before it starts', async (t) => {
   const installation = await newInstallation(t)
   const proxy = await startProxy(t, installation.keys.adminUrl)
   const { services, url } = await installation.start({
@@ -71,7 +71,7 @@ test('what comes before the COPY counts against its time limit', async (t) => {
   assert.equal((await send()).status, 200)
 })
 
-test('the limit is 2 GB', async (t) => {
+test('the default limit of a body is 2 GB', async (t) => {
   const { user } = await setup(t)
   const sent = request(copyUrl(user, 'copyfrom', intoT), {
     agent: false,
@@ -85,7 +85,7 @@ test('the limit is 2 GB', async (t) => {
   sent.on('error', () => undefined).destroy()
 })
 
-test('a client that stops sending is cut, with a reason it can read', async (t) => {
+test('a client that stops sending is disconnected, with a reason it can read', async (t) => {
   const at = await setup(t, { config: { copyIdleMs: 400 } })
   const { user } = at
   await createTable(user)
@@ -101,7 +101,7 @@ test('a client that stops sending is cut, with a reason it can read', async (t) 
   await assertAtRest(at, user)
 })
 
-test('a client that sends little, but often enough, is not cut', async (t) => {
+test('a client that sends slowly but steadily is not disconnected', async (t) => {
   const { user } = await setup(t, { config: { copyIdleMs: 400 } })
   await createTable(user)
   const sent = openUpload(user)
@@ -114,7 +114,7 @@ test('a client that sends little, but often enough, is not cut', async (t) => {
   assert.equal((await readReply(response)).body.total_rows, 8)
 })
 
-test('a slow database is not the fault of the client', async (t) => {
+test('the time limit for a client to send does not count while the database is slow', async (t) => {
   const { user } = await setup(t, { config: { copyIdleMs: 400 } })
   await createTable(user)
   await user.sql(`
@@ -125,7 +125,7 @@ test('a slow database is not the fault of the client', async (t) => {
   assert.equal((await copyfrom(user, intoT, lines)).body.total_rows, 400_000)
 })
 
-test('a client that stops reading is cut', async (t) => {
+test('a client that stops reading is disconnected', async (t) => {
   const at = await setup(t, { config: { copyIdleMs: 400 } })
   const endless = 'COPY (SELECT generate_series(1, 1000000000), repeat($$x$$, 200)) TO STDOUT'
   const sent = request(copyUrl(at.user, 'copyto', endless), { agent: false }).end()
@@ -135,14 +135,14 @@ test('a client that stops reading is cut', async (t) => {
   sent.on('error', () => undefined).destroy()
 })
 
-test('a copy that takes too long is ended, with the word limit', async (t) => {
+test('a copy beyond its time limit is ended with the context limit', async (t) => {
   const at = await setup(t, { config: { copyTimeoutMs: 800 } })
   const { user } = at
   await createTable(user)
   const slow = await copyto(user, 'COPY (SELECT pg_sleep(30)) TO STDOUT')
   assert.deepEqual([slow.status, slow.body.context], [429, 'limit'])
 
-  // A COPY that waits for its client does not look at statement_timeout.
+  // statement_timeout does not end a COPY that waits for its client.
   const trickle = openUpload(user)
   trickle.write('1,one\n')
   const [response] = await once(trickle, 'response')
@@ -153,7 +153,7 @@ test('a copy that takes too long is ended, with the word limit', async (t) => {
   await assertAtRest(at, user)
 })
 
-test('SQL that catches the cancel, or lifts its own timeout, does not outlive the limit', async (t) => {
+test('SQL that catches the cancel or lifts its own timeout is still ended at the limit', async (t) => {
   const at = await setup(t, { config: { copyTimeoutMs: 600 } })
   const { user } = at
   await user.sql(`
@@ -169,7 +169,7 @@ test('SQL that catches the cancel, or lifts its own timeout, does not outlive th
   await assertAtRest(at, user)
 })
 
-test('beyond its copies at once a user waits a moment, then is refused; others are not', async (t) => {
+test('beyond the limit of concurrent copies a user waits briefly and is refused; other users are not affected', async (t) => {
   const at = await setup(t, { config: { copiesPerUser: 2, copiesPerProcess: 4, copyWaitMs: 300 } })
   const { user } = at
   const other = await at.createUser()
@@ -191,7 +191,7 @@ test('beyond its copies at once a user waits a moment, then is refused; others a
   await assertAtRest(at, user)
 })
 
-test('the process has a limit of its own, and SQL requests go on beside it', async (t) => {
+test('the limit of concurrent copies of a process does not hold up SQL requests', async (t) => {
   const at = await setup(t, { config: { copiesPerUser: 2, copiesPerProcess: 2, copyWaitMs: 100 } })
   const { user } = at
   const other = await at.createUser()
@@ -209,7 +209,7 @@ function openUpload(user: TestUser, headers: Record<string, string> = {}): Clien
   return sent.on('error', () => undefined)
 }
 
-/** An upload that has begun, and stays open until it is ended. */
+/** An upload that has begun and stays open until the test ends it. */
 async function holdUpload(t: TestContext, user: TestUser): Promise<ClientRequest> {
   const sent = openUpload(user, { expect: '100-continue' })
   t.after(() => sent.destroy())

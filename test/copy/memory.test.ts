@@ -13,12 +13,12 @@ import { setup, type TestUser } from '../support/service/setup.ts'
 const megabyte = 1024 ** 2
 const mostGrowth = 64 * megabyte
 const intoT = 'COPY t FROM STDIN (FORMAT csv)'
-/** One megabyte, again and again. */
+/** One megabyte of rows, to be sent repeatedly. */
 const lines = Buffer.from(`7,${'x'.repeat(1021)}\n`.repeat(1024))
 const rows = (megabytes: number) =>
   `COPY (SELECT 7, repeat('x', 1021) FROM generate_series(1, ${megabytes * 1024})) TO STDOUT CSV`
 
-test('memory stays flat whatever the size of an upload, plain or compressed', async (t) => {
+test('memory stays flat for an upload of any size, plain or compressed', async (t) => {
   const { user } = await setup(t)
   await user.sql('create unlogged table t (id int, name text)')
   const member = gzipSync(lines)
@@ -37,7 +37,7 @@ test('memory stays flat whatever the size of an upload, plain or compressed', as
   }
 })
 
-test('memory stays flat whatever the size of a download, plain or compressed, also with a slow reader', async (t) => {
+test('memory stays flat for a download of any size, plain or compressed, also with a slow reader', async (t) => {
   const { user } = await setup(t)
   for (const encoding of ['identity', 'gzip']) {
     await download(user, 16, encoding, 0)
@@ -46,7 +46,7 @@ test('memory stays flat whatever the size of a download, plain or compressed, al
   }
 })
 
-test('the first COPY of a process takes little memory, although a grammar is to be read', async (t) => {
+test('the first COPY of a process takes little memory, although the SQL grammar is loaded', async (t) => {
   const { metric, copyIn } = await startAlone(t)
   const before = await metric('process_resident_memory_bytes')
   await copyIn(lines, 'identity')
@@ -54,7 +54,7 @@ test('the first COPY of a process takes little memory, although a grammar is to 
   assert.ok(after - before < 20 * megabyte, `grew by ${Math.round((after - before) / megabyte)} MB`)
 })
 
-test('a copy leaves no garbage for which V8 would collect its whole heap', async (t) => {
+test('a copy leaves no garbage that makes V8 collect its whole heap', async (t) => {
   const { user, metric, copyIn } = await startAlone(t)
   const collectionsDuring = async (copy: () => Promise<void>) => {
     const collections = () => metric('nodejs_gc_duration_seconds_count{kind="major"}')
@@ -77,7 +77,7 @@ test('a copy leaves no garbage for which V8 would collect its whole heap', async
   assert.ok(times <= 2, `copyto gzip: ${times} collections`)
 })
 
-/** A service in a process of its own, with a table to copy into. */
+/** Starts a service in its own process, with a table to copy into. */
 async function startAlone(t: TestContext) {
   const installation = await newInstallation(t)
   const { url } = await startProcess(t, installation, ['serve'])
@@ -111,7 +111,7 @@ function* repeat(part: Buffer, times: number): Generator<Buffer> {
   for (let count = 0; count < times; count += 1) yield part
 }
 
-/** Reads to the end; a slow reader stops for a moment after every megabyte. */
+/** Reads to the end; a slow reader pauses after every megabyte. */
 async function download(user: TestUser, megabytes: number, encoding: string, pauseMs: number): Promise<void> {
   const response = await get(copyUrl(user, 'copyto', rows(megabytes)), encoding)
   const body = encoding === 'gzip' ? response.pipe(createGunzip({ chunkSize: 256 * 1024 })) : response

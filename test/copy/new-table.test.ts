@@ -17,7 +17,7 @@ const create = 'CREATE TABLE t (id int, name text)'
 const copy = 'COPY t FROM STDIN (FORMAT csv)'
 const both = `${create};\n${copy};\n`
 
-test('a body that begins with CREATE TABLE and COPY makes the table with its rows, compressed or not', async (t) => {
+test('a body that begins with CREATE TABLE and COPY creates the table with its rows, compressed or not', async (t) => {
   const { user } = await setup(t)
   const rows = csvLines(20_000)
   const named = (name: string) => both.replaceAll(' t ', ` ${name} `)
@@ -27,7 +27,7 @@ test('a body that begins with CREATE TABLE and COPY makes the table with its row
     gzip: await load(user, named('gzip'), gzipSync(rows), { data_encoding: 'gzip' }),
     br: await load(user, named('br'), brotliCompressSync(rows), { data_encoding: 'br' }),
     tëxt: await load(user, `-- é\n${named('tëxt')}-- no more`, rows),
-    // A COPY alone, that need not stand in the address.
+    // A COPY alone may be sent in the body instead of in q.
     more: await load(user, copy.replace(' t ', ' plain '), rows),
   }
   for (const [name, { status, body }] of Object.entries(answers))
@@ -39,7 +39,7 @@ test('a body that begins with CREATE TABLE and COPY makes the table with its row
   assert.deepEqual(sums, [{ plain: 40_000, gzip: 199_990_000, br: 199_990_000 }])
 })
 
-test('1,600 columns with the longest names are made in one request', async (t) => {
+test('one request creates a table of 1,600 columns with the longest names', async (t) => {
   const { user } = await setup(t)
   const names = Array.from({ length: 1600 }, (_, at) => `"${'ñ'.repeat(29)}${1000 + at}"`)
   const sql = `CREATE TABLE wide (${names.map((name) => `${name} double precision`)}); COPY wide (${names}) FROM STDIN (FORMAT csv, FORCE_NULL (${names}))`
@@ -47,7 +47,7 @@ test('1,600 columns with the longest names are made in one request', async (t) =
   assert.deepEqual([status, body.total_rows], [200, 1], JSON.stringify(body))
 })
 
-test('no row is lost behind SQL that is longer than a Unix socket holds, however slowly the rows come', async (t) => {
+test('no row is lost after SQL longer than the buffer of a Unix socket, however slowly the rows arrive', async (t) => {
   const { keys, start } = await newInstallation(t)
   const service = await start({ keys: { adminUrl: await socketUrl(keys.adminUrl) } })
   const { account, masterToken } = await createUser(service.services.installation, {
@@ -65,7 +65,7 @@ test('no row is lost behind SQL that is longer than a Unix socket holds, however
   }
 })
 
-/** The same server over its Unix socket, where the embedded one is. */
+/** The URL of the same server over the Unix socket of the embedded cluster. */
 async function socketUrl(adminUrl: string): Promise<string> {
   const { rows } = await runSql({ connectionString: adminUrl }, 'show unix_socket_directories')
   const { username, password, port, pathname } = new URL(adminUrl)
@@ -73,7 +73,7 @@ async function socketUrl(adminUrl: string): Promise<string> {
   return `postgres://${username}:${password}@${pathname}?${place}`
 }
 
-test('SQL that comes too slowly is not waited for, though it never stops coming', async (t) => {
+test('SQL that arrives too slowly is given up, even if it never stops arriving', async (t) => {
   const { user } = await setup(t, { config: { requestTimeoutMs: 1_000 } })
   const { sent, answered } = begin(user, both.slice(0, 10), '', 1_000)
   const drops = setInterval(() => sent.write(' '), 100)
@@ -86,7 +86,7 @@ test('SQL that comes too slowly is not waited for, though it never stops coming'
   sent.on('error', () => undefined).destroy()
 })
 
-test('whatever goes wrong with the rows, the table is not there either', async (t) => {
+test('when the rows fail for any reason, the table is not created either', async (t) => {
   const at = await setup(t, { config: { copyMaxBytes: 6_000_000 } })
   const user = await at.createUser({ quotaBytes: 4 * 1024 ** 2 })
   const deferred = `CREATE TABLE t (id int UNIQUE DEFERRABLE INITIALLY DEFERRED, name text); ${copy}`
@@ -119,7 +119,7 @@ test('whatever goes wrong with the rows, the table is not there either', async (
   assert.equal((await user.sql('select from t')).rowCount, 10)
 })
 
-test('an upload that is cut in its SQL or in its rows leaves neither rows nor table', async (t) => {
+test('an upload that is cut in its SQL or in its rows leaves no table', async (t) => {
   const at = await setup(t)
   const body = Buffer.from(both + csvLines(12_000))
   const places = [0, 1, both.length - 1, both.length, both.length + 1, 70_000, body.length - 1]
@@ -130,7 +130,7 @@ test('an upload that is cut in its SQL or in its rows leaves neither rows nor ta
   assert.deepEqual(await tables(at.user), [])
 })
 
-test('a backend that is lost before the commit leaves nothing, and no doubt', async (t) => {
+test('losing the backend before the commit answers 503, and neither table nor rows exist', async (t) => {
   const at = await setup(t)
   const { user, admin } = at
   const { sent, answered } = begin(user, both, csvLines(5_000))
@@ -151,7 +151,7 @@ test('a backend that is lost before the commit leaves nothing, and no doubt', as
   assert.deepEqual(await tables(user), [])
 })
 
-test('until its rows are stored nobody sees the table, and nobody has to wait for it', async (t) => {
+test('nobody sees the new table until its rows are stored, and nobody waits for it', async (t) => {
   const at = await setup(t)
   const { user } = at
   const first = begin(user, both, csvLines(5_000))
@@ -166,7 +166,7 @@ test('until its rows are stored nobody sees the table, and nobody has to wait fo
   assert.deepEqual(await tables(user), ['t', 'u'])
 })
 
-test('a key makes tables where it may create them, and nowhere else', async (t) => {
+test('a key creates tables only where it may', async (t) => {
   const { user } = await setup(t)
   const keys = keysClient(user)
   const { token: maker } = await keys.make('maker', [
@@ -189,7 +189,7 @@ test('a key makes tables where it may create them, and nowhere else', async (t) 
   assert.equal((await user.sql('select from t')).rowCount, 10)
 })
 
-test('SQL in the body that is none of the two statements, or not there, is refused before a connection is taken', async (t) => {
+test('a body whose SQL is not a COPY, or CREATE TABLE and COPY, is refused before a connection is taken', async (t) => {
   const at = await setup(t, { config: { copyIdleMs: 400, copiesPerUser: 4 } })
   const { user } = at
   const before = at.service.services.databases.copy.stats()
@@ -230,7 +230,7 @@ test('SQL in the body that is none of the two statements, or not there, is refus
   assert.deepEqual(await tables(user), [])
 })
 
-test('who may not come in is not asked for the SQL', async (t) => {
+test('a client with a wrong key is not asked for its SQL', async (t) => {
   const { user } = await setup(t)
   const sent = request(loadUrl({ ...user, masterToken: 'wrong' }, { sql_bytes: '10' }), {
     agent: false,
@@ -272,7 +272,7 @@ const sendLoad = (
   headers: OutgoingHttpHeaders = {},
 ) => send(loadUrl(user, parameters), { method: 'POST', headers }, body)
 
-/** An upload whose end is still to come. */
+/** Begins an upload and leaves its body open. */
 function begin(
   user: Pick<TestUser, 'base' | 'masterToken'>,
   sql: string,
@@ -308,7 +308,7 @@ async function tables(user: TestUser): Promise<string[]> {
   return rows.map(({ tablename }: { tablename: string }) => tablename)
 }
 
-/** What running copies wait for. */
+/** The wait events of running copies. */
 async function copies({ admin, user }: Setup): Promise<string[]> {
   const { rows } = await admin(
     `select wait_event from pg_stat_activity where application_name = 'cartage copy' and datname = $1 and state = 'active'`,

@@ -11,7 +11,7 @@ const intoT = 'COPY t FROM STDIN (FORMAT csv)'
 const exceeded = { error: ['DB Quota exceeded'], code: 'quota-exceeded' }
 const megabyte = 1024 ** 2
 
-test('an upload beyond the quota is refused, and nothing stays', async (t) => {
+test('an upload beyond the quota is refused, and nothing is stored', async (t) => {
   const at = await setup(t)
   const user = await at.createUser({ quotaBytes: 4 * megabyte })
   await createTable(user)
@@ -30,7 +30,7 @@ test('an upload beyond the quota is refused, and nothing stays', async (t) => {
   assert.equal((await copyfrom(user, intoT, small)).status, 200)
 })
 
-test('after a load was refused the next one is taken at once, also into a prepared table', async (t) => {
+test('after a refused load the next one is accepted at once, also into a prepared table', async (t) => {
   const at = await setup(t)
   const user = await at.createUser({ quotaBytes: 8 * megabyte })
   await user.sql(`create table "Places of t" (name text); select CDB_CartodbfyTable('"Places of t"')`)
@@ -45,7 +45,7 @@ test('after a load was refused the next one is taken at once, also into a prepar
   }
 })
 
-test('what is stored already counts', async (t) => {
+test('data already stored counts towards the quota', async (t) => {
   const at = await setup(t)
   const user = await at.createUser({ quotaBytes: 4 * megabyte })
   await createTable(user)
@@ -62,7 +62,7 @@ test('what is stored already counts', async (t) => {
   assert.equal(await countRows(user), uploads * 40_000)
 })
 
-test('parallel uploads of a user share what is left', async (t) => {
+test('parallel uploads of a user share the rest of the quota', async (t) => {
   const at = await setup(t)
   const user = await at.createUser({ quotaBytes: 4 * megabyte })
   await createTable(user)
@@ -79,18 +79,18 @@ test('parallel uploads of a user share what is left', async (t) => {
   assert.equal(await countRows(user), stored * 120_000)
 })
 
-test('a prepared table says the same when its own trigger finds the quota exceeded', async (t) => {
+test('a prepared table gives the same error when its own trigger finds the quota exceeded', async (t) => {
   const at = await setup(t)
   const user = await at.createUser({ quotaBytes: 2 * megabyte })
   await user.sql('create table t (id int, name text)')
   await user.sql(`select CDB_CartodbfyTable('t')`)
-  // Small rows take far more on the disk than in the upload.
+  // Small rows take far more space on disk than in the upload.
   const reply = await copyfrom(user, 'COPY t (id) FROM STDIN', '1\n'.repeat(60_000))
   assert.deepEqual([reply.status, reply.body], [400, exceeded])
   assert.equal(await countRows(user), 0)
 })
 
-test('what a failed upload took is given back, what a stored one took is not', async () => {
+test('a failed upload gives back the space it took, a stored one does not', async () => {
   const ledger = new QuotaLedger()
   const account = { userId: 1, quotaBytes: 100 } as Account
   const empty = async () => 0
@@ -112,7 +112,7 @@ test('what a failed upload took is given back, what a stored one took is not', a
   assert.throws(() => fresh.spend(1), { code: 'quota-exceeded' })
 })
 
-test('a quota that was lowered counts at once, also for uploads that have begun', async (t) => {
+test('a lowered quota applies at once, also to uploads that have begun', async (t) => {
   const at = await setup(t)
   const user = await at.createUser({ quotaBytes: 100 * megabyte })
   await createTable(user)
@@ -140,7 +140,7 @@ test('a quota that was lowered counts at once, also for uploads that have begun'
   assert.equal(await countRows(user), 0)
 })
 
-test('without a quota nobody measures', async () => {
+test('without a quota nothing is measured', async () => {
   const share = await new QuotaLedger().join({ userId: 1, quotaBytes: 0 } as Account, () => assert.fail())
   share.spend(Number.MAX_SAFE_INTEGER)
   share.close(true)

@@ -16,7 +16,7 @@ import {
 } from '../support/postgres/copying.ts'
 import { eventually, type Setup, setup } from '../support/service/setup.ts'
 
-/** Nearly 1.5 million rows, and then an error. */
+/** Nearly 1.5 million rows, then an error. */
 const failingLate = 'COPY (SELECT 1 / (1500000 - generate_series(1, 2000000))) TO STDOUT'
 const endless = 'COPY (SELECT generate_series(1, 1000000000), repeat($$x$$, 200)) TO STDOUT'
 
@@ -43,7 +43,7 @@ test('a table, some of its columns, or a query is sent as COPY writes it', async
   }
 })
 
-test('many rows, short and long, arrive as they are', async (t) => {
+test('many rows, short and long, arrive unchanged', async (t) => {
   const { user } = await setup(t)
   await createTable(user)
   const lines = csvLines(300_000)
@@ -58,7 +58,7 @@ test('many rows, short and long, arrive as they are', async (t) => {
   assert.ok(long.bytes.equals(Buffer.from(expected)))
 })
 
-test('the file name is quoted so that it can do no harm', async (t) => {
+test('the file name is quoted, so it cannot inject a header', async (t) => {
   const { user } = await setup(t)
   const named = async (filename: string) => {
     const url = `${copyUrl(user, 'copyto', 'COPY (SELECT 1) TO STDOUT')}&filename=${encodeURIComponent(filename)}`
@@ -89,13 +89,13 @@ test('q, filename and api_key may come in a form or in JSON', async (t) => {
   }
 })
 
-test('HEAD tells the headers and runs nothing', async (t) => {
+test('HEAD answers the headers and runs nothing', async (t) => {
   const { user } = await setup(t)
   const reply = await send(copyUrl(user, 'copyto', 'COPY nowhere TO STDOUT CSV'), { method: 'HEAD' })
   assert.deepEqual([reply.status, reply.headers['content-type']], [200, 'text/csv; charset=utf-8'])
 })
 
-test('a public table needs no key, another one does', async (t) => {
+test('a public table needs no key, any other table does', async (t) => {
   const { user } = await setup(t)
   await createTable(user)
   const url = copyUrl(user, 'copyto', 'COPY t TO STDOUT', '')
@@ -105,7 +105,7 @@ test('a public table needs no key, another one does', async (t) => {
   assert.equal((await send(url)).status, 200)
 })
 
-test('the answer is compressed as the client likes best', async (t) => {
+test('the answer is compressed in the encoding the client prefers', async (t) => {
   const { user } = await setup(t)
   const q = 'COPY (SELECT * FROM generate_series(1, 100000)) TO STDOUT'
   const plain = (await copyto(user, q)).bytes
@@ -126,7 +126,7 @@ test('the answer is compressed as the client likes best', async (t) => {
   }
 })
 
-test('with TE: trailers the rows are told at the end', async (t) => {
+test('with TE: trailers the number of rows follows as a trailer', async (t) => {
   const { user } = await setup(t)
   const q = 'COPY (SELECT * FROM generate_series(1, 12345)) TO STDOUT'
   for (const accepted of ['identity', 'gzip']) {
@@ -161,7 +161,7 @@ test('an error after the first byte breaks the stream', async (t) => {
   await assertAtRest(at, at.user)
 })
 
-test('a client of HTTP/1.0, which knows no chunks, sees a reset where the data breaks off', async (t) => {
+test('an HTTP/1.0 client, which cannot read chunks, sees a connection reset where the data breaks off', async (t) => {
   const { url, user } = await setup(t)
   const { port } = new URL(url)
   const { pathname, search } = new URL(copyUrl(user, 'copyto', failingLate))
@@ -186,7 +186,7 @@ test('a reader who hangs up leaves no query running and no connection taken', as
   }
 })
 
-test('one who hangs up before the first row, too', async (t) => {
+test('a reader who hangs up before the first row leaves none either', async (t) => {
   const at = await setup(t)
   const sent = request(copyUrl(at.user, 'copyto', 'COPY (SELECT pg_sleep(60)) TO STDOUT'), { agent: false })
   sent.on('error', () => undefined).end()
@@ -195,7 +195,7 @@ test('one who hangs up before the first row, too', async (t) => {
   await assertAtRest(at, at.user)
 })
 
-test('a backend that is ended takes the stream with it', async (t) => {
+test('a backend that is terminated breaks the stream', async (t) => {
   const at = await setup(t)
   const sent = request(copyUrl(at.user, 'copyto', endless), { agent: false }).end()
   const [response] = await once(sent, 'response')
@@ -208,7 +208,7 @@ test('a backend that is ended takes the stream with it', async (t) => {
   await assertAtRest(at, at.user)
 })
 
-test('a slow reader holds the server back', async (t) => {
+test('a slow reader slows the server down', async (t) => {
   const at = await setup(t)
   const sent = request(copyUrl(at.user, 'copyto', endless), { agent: false }).end()
   const [response] = await once(sent, 'response')

@@ -4,7 +4,7 @@ import type { JobDocument } from '../../src/contract/documents.ts'
 import { jobApi, type Refusal } from '../support/jobs/job-api.ts'
 import { setup } from '../support/service/setup.ts'
 
-test('a mistyped member of a job is named, and nothing is queued', async (t) => {
+test('a mistyped member of a job is named in the error, and nothing is queued', async (t) => {
   const { user, admin, service } = await setup(t)
   const api = jobApi(user)
   const { job_id: waiting } = await api.submit('select 1')
@@ -28,7 +28,7 @@ test('a mistyped member of a job is named, and nothing is queued', async (t) => 
   assert.deepEqual(rows, [{ jobs: 1 }])
 })
 
-test('the document of an ended job, in whatever form, can be posted again as it is', async (t) => {
+test('the document of an ended job can be posted again unchanged, in each form', async (t) => {
   const { user } = await setup(t, { worker: true })
   const api = jobApi(user)
   for (const query of [
@@ -46,7 +46,7 @@ test('the document of an ended job, in whatever form, can be posted again as it 
   }
 })
 
-test('a JSON body without the JSON type is told so', async (t) => {
+test('a JSON body without the JSON content type is refused with the type to send', async (t) => {
   const { user } = await setup(t)
   const api = jobApi(user)
   const json = JSON.stringify({ query: 'select 1' })

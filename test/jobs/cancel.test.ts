@@ -6,7 +6,7 @@ import { type Setup, setup, type TestUser } from '../support/service/setup.ts'
 
 const options = { worker: true } as const
 
-/** The backends that run a statement of a user's jobs right now. A worker that only logs in runs none. */
+/** The backends that run a statement of a user's jobs now. Logins of a worker do not count. */
 async function running(admin: Setup['admin'], { account }: TestUser): Promise<number> {
   const { rowCount } = await admin(
     `select from pg_stat_activity where usename = $1 and state = 'active' and query ~ 'pg_sleep'`,
@@ -22,7 +22,7 @@ async function begin(bundle: Setup, user: TestUser, query: unknown, item?: numbe
   return job_id
 }
 
-test('a running job is stopped before the cancel is answered, and leaves nothing behind', async (t) => {
+test('cancelling a running job answers after it was stopped, and leaves nothing behind', async (t) => {
   const bundle = await setup(t, options)
   const { user, admin } = bundle
   const api = jobApi(user)
@@ -39,7 +39,7 @@ test('a running job is stopped before the cancel is answered, and leaves nothing
   assert.equal((await runJob(api, 'insert into a values (2)')).status, 'done')
 })
 
-test('what had committed before stays done; the running item of a chain goes back to pending', async (t) => {
+test('cancelling a chain keeps its committed items and sets the running one back to pending', async (t) => {
   const bundle = await setup(t, options)
   const { user } = bundle
   const id = await begin(bundle, user, ['create table a ()', endless, 'create table b ()'], 1)
@@ -53,7 +53,7 @@ test('what had committed before stays done; the running item of a chain goes bac
   assert.deepEqual(rows, [{ a: true, b: null }])
 })
 
-test('in the object form later items and all fallbacks are skipped, and no fallback runs', async (t) => {
+test('cancelling a job in the object form skips its later items and all fallbacks', async (t) => {
   const bundle = await setup(t, options)
   const { user } = bundle
   const id = await begin(bundle, user, {
@@ -73,7 +73,7 @@ test('in the object form later items and all fallbacks are skipped, and no fallb
   assert.deepEqual((await user.sql(`select to_regclass('no') as no`)).rows, [{ no: null }])
 })
 
-test('a running fallback is stopped too, and what it followed stays done', async (t) => {
+test('cancelling stops a running fallback too, and the item before it stays done', async (t) => {
   const bundle = await setup(t, options)
   const { user } = bundle
   const id = await begin(bundle, user, { query: ['create table a ()'], onsuccess: endless })
@@ -83,7 +83,7 @@ test('a running fallback is stopped too, and what it followed stays done', async
   assert.equal(job.fallback_status, 'skipped')
 })
 
-test('a statement that catches the cancel is stopped all the same', async (t) => {
+test('cancelling stops a statement that catches the cancel', async (t) => {
   const bundle = await setup(t, options)
   const { user, admin } = bundle
   const api = jobApi(user)
@@ -98,7 +98,7 @@ test('a statement that catches the cancel is stopped all the same', async (t) =>
   assert.equal((await user.sql('select from a')).rowCount, 0)
 })
 
-test('a statement outside of a transaction is stopped too', async (t) => {
+test('cancelling stops a statement outside a transaction', async (t) => {
   const bundle = await setup(t, options)
   const { user, admin } = bundle
   const id = await begin(bundle, user, `begin; commit; ${endless}`)
@@ -124,7 +124,7 @@ test('a job that has ended cannot be cancelled', async (t) => {
   }
 })
 
-test('of two cancels at once, one is answered and one refused', async (t) => {
+test('of two concurrent cancels, one succeeds and one is refused', async (t) => {
   const bundle = await setup(t, options)
   const id = await begin(bundle, bundle.user, endless)
   const api = jobApi(bundle.user)
@@ -132,7 +132,7 @@ test('of two cancels at once, one is answered and one refused', async (t) => {
   assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 400])
 })
 
-test('cancelled means it did not happen, done means it did, whenever the cancel comes', async (t) => {
+test('a cancelled item was not applied and a done one was, whenever the cancel comes', async (t) => {
   const { user } = await setup(t, options)
   const api = jobApi(user)
   await runJob(api, 'create table a (job int, item int)')
@@ -140,7 +140,7 @@ test('cancelled means it did not happen, done means it did, whenever the cancel 
   const ended = await Promise.all(
     Array.from({ length: 24 }, async (_, job) => {
       const { job_id } = await api.submit(items.map((item) => `insert into a values (${job}, ${item})`))
-      // The jobs run one after the other, so the cancels meet them in every state.
+      // The jobs run one after another, so the cancels meet them in every state.
       const answer = await api.call('DELETE', api.path(job_id))
       const final = await api.ended(job_id)
       assert.equal(final.status, answer.status === 200 ? 'cancelled' : 'done')
@@ -165,7 +165,7 @@ test('a running job cannot be changed', async (t) => {
   await api.cancel(id)
 })
 
-test('a changed query is the one that runs', async (t) => {
+test('after its query was changed, a job runs the new one', async (t) => {
   const bundle = await setup(t, options)
   const { user } = bundle
   const api = jobApi(user)

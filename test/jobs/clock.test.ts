@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { jobApi } from '../support/jobs/job-api.ts'
 import { setup } from '../support/service/setup.ts'
 
-test('a request that waits for a job is answered in time although the clock was set back', async (t) => {
+test('a request that waits for a job is answered in time even when the clock is set back', async (t) => {
   const { user } = await setup(t)
   const api = jobApi(user)
   const { job_id } = await api.submit('select 1')

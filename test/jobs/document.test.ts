@@ -22,7 +22,7 @@ const started = (definition: JobDefinition) => ok(claim(newJob(definition), at))
 const succeed = (job: Job) => ok(stepSucceeded(ok(beginStep(job, at)), at))
 const fail = (job: Job, reason: string) => ok(stepFailed(ok(beginStep(job, at)), reason, at))
 
-test('a job of one statement shows it as it was sent', () => {
+test('a job of one statement shows its query as it was sent', () => {
   assert.deepEqual(jobDocument(newJob({ form: 'string', items: [{ statement: 'SELECT 1' }] })), {
     job_id: 'the-id',
     user: 'alice',
@@ -33,7 +33,7 @@ test('a job of one statement shows it as it was sent', () => {
   })
 })
 
-test('a chain shows each item with its status, and which one failed', () => {
+test('a chain shows the status of each item and which one failed', () => {
   const chain: JobDefinition = { form: 'array', items: ['a', 'b', 'c'].map((statement) => ({ statement })) }
   const document = jobDocument(fail(succeed(started(chain)), 'no table'))
   assert.equal(document.status, 'failed')
@@ -45,14 +45,14 @@ test('a chain shows each item with its status, and which one failed', () => {
   ])
 })
 
-test('an item with fallbacks in a chain shows them', () => {
+test('an item of a chain shows its fallbacks', () => {
   const items = [{ statement: 'a', onerror: 'b', timeoutMs: 5 }]
   assert.deepEqual(jobDocument(newJob({ form: 'array', items })).query, [
     { query: 'a', onerror: 'b', timeout: 5, status: 'pending', fallback_status: 'pending' },
   ])
 })
 
-test('a job with fallbacks keeps its shape, and templates stay templates', () => {
+test('a job with fallbacks keeps its form, and its templates are not filled in', () => {
   const definition: JobDefinition = {
     form: 'object',
     items: [{ statement: 'a' }, { statement: 'b', onerror: 'log(<%= error_message %>)' }, { statement: 'c' }],

@@ -35,7 +35,7 @@ async function eventsOf(user: TestUser, id: string, lastId?: string) {
   return { response, events, comments, ended: read() }
 }
 
-test('events have the document at each change, and end with the final one', async (t) => {
+test('a job sends its document as an event at each change, and ends with the final one', async (t) => {
   const { user } = await setup(t, { worker: true })
   const api = fullJobApi(user)
   const before = await api.submit({ query: 'select pg_sleep(1.5)' })
@@ -52,7 +52,7 @@ test('events have the document at each change, and end with the final one', asyn
   assert.equal(new Set(stream.events.map((event) => event.id)).size, stream.events.length)
 })
 
-test('Last-Event-ID goes on from there: what was told is not told again, and after the end there is nothing', async (t) => {
+test('Last-Event-ID continues after that event, and after the final one nothing is sent', async (t) => {
   const { user } = await setup(t, { worker: true })
   const api = fullJobApi(user)
   const { job_id: id } = await api.submit({ query: 'select pg_sleep(3)' })
@@ -74,7 +74,7 @@ test('Last-Event-ID goes on from there: what was told is not told again, and aft
   )
 })
 
-test('a comment comes every 15 seconds, and a revoked key ends the stream', async (t) => {
+test('the stream has a comment every 15 seconds and ends when its key is revoked', async (t) => {
   const { user } = await setup(t, { worker: true })
   const api = fullJobApi(user)
   const { job_id: id } = await api.submit({ query: 'select pg_sleep(600)' })
@@ -94,7 +94,7 @@ test('a comment comes every 15 seconds, and a revoked key ends the stream', asyn
   assert.equal(status, 401)
 })
 
-test('a job of another account, and an unknown one, has no events', async (t) => {
+test('a job that is unknown or of another account has no events', async (t) => {
   const { user, createUser } = await setup(t)
   const other = await createUser()
   const { job_id: id } = await fullJobApi(other).submit({ query: 'select 1' })
@@ -105,7 +105,7 @@ test('a job of another account, and an unknown one, has no events', async (t) =>
   }
 })
 
-test('1,000 followers cost one LISTEN, and all are told the end', async (t) => {
+test('1,000 followers need one LISTEN, and all of them see the end', async (t) => {
   const { user, admin, service } = await setup(t, { worker: true })
   const api = fullJobApi(user)
   await user.sql('create table gate (n int)')
@@ -114,7 +114,7 @@ test('1,000 followers cost one LISTEN, and all are told the end', async (t) => {
   })
   await eventually(async () => assert.equal((await api.read(id)).status, 'running'))
   const streams: Awaited<ReturnType<typeof eventsOf>>[] = []
-  // A kernel refuses connections beyond 511 that the service has not accepted yet.
+  // The kernel refuses connections beyond 511 that the service has not accepted yet.
   while (streams.length < 1_000)
     streams.push(...(await Promise.all(Array.from({ length: 200 }, () => eventsOf(user, id)))))
   assert.ok(streams.every(({ response }) => response.status === 200))
@@ -131,7 +131,7 @@ test('1,000 followers cost one LISTEN, and all are told the end', async (t) => {
   assert.ok(streams.every(({ events }) => events.at(-1)!.job.status === 'done'))
 })
 
-/** Follows on new connections, with the smallest buffers, until one is refused. Reads nothing but each status. */
+/** Follows a job on new connections with the smallest buffers until one is refused. Reads only each status. */
 const followWithoutReading = `
 import socket, sys
 host, port, request = sys.argv[1], int(sys.argv[2]), sys.argv[3].encode()
@@ -148,7 +148,7 @@ print(len(kept), status.decode(), flush=True)
 sys.stdin.read()
 `
 
-test('a follower that has not read the end of its job still counts: beyond 64 MB others are refused', async (t) => {
+test('a follower that has not read the end of its job counts towards the 64 MB, beyond which others are refused', async (t) => {
   const { user } = await setup(t)
   const api = fullJobApi(user)
   const { job_id: id } = await api.submit({ query: Array(10_000).fill(`select '${'x'.repeat(70)}'`) })
@@ -171,7 +171,7 @@ test('a follower that has not read the end of its job still counts: beyond 64 MB
   })
 })
 
-/** Follows on so many connections, with the smallest buffers; reads the first event of each, and no more. */
+/** Follows a job on this many connections with the smallest buffers; reads only the first event of each. */
 const readOneEvent = `
 import socket, sys
 host, port, request, count = sys.argv[1], int(sys.argv[2]), sys.argv[3].encode(), int(sys.argv[4])
@@ -190,7 +190,7 @@ print(len(kept), flush=True)
 sys.stdin.read()
 `
 
-test('followers that stop reading have 64 MB at most; the others are told when there is room again', async (t) => {
+test('followers that stop reading may hold 64 MB; others are told when there is room again', async (t) => {
   const { user, service } = await setup(t)
   const api = fullJobApi(user)
   const { job_id: id } = await api.submit({ query: 'select 1' })
@@ -223,7 +223,7 @@ test('followers that stop reading have 64 MB at most; the others are told when t
   await reader.ended
 })
 
-test('the client follows a job to its end, with its progress', async (t) => {
+test('the client follows a job and its progress to the end', async (t) => {
   const bundle = await setup(t, { worker: true })
   const client = clientOf(t, bundle)
   const { job_id: id } = await client.jobs.create(['select 1', 'select pg_sleep(1.5)'])

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { renderFallback } from '../../src/jobs/fallback-template.ts'
 
-/** As long as a fallback and an error may be, and such that a pattern or a search may be slow with them. */
+/** Templates and error messages of the greatest length, of kinds that make a regular expression or a search slow. */
 const longest: readonly (readonly [template: string, errorMessage: string])[] = [
   ['select <%= error_message %>, '.repeat(550), 'x'.repeat(65_000)],
   ["select '<%= error_message %>', ".repeat(500), "'".repeat(65_000)],
@@ -12,17 +12,17 @@ const longest: readonly (readonly [template: string, errorMessage: string])[] = 
   ['$a$<%= error_message %>$a$,'.repeat(600), `$a$${dollarTags()}`],
 ]
 
-test('a fallback with the error message hundreds of times is filled in at once', () => {
+test('a fallback that holds the error message hundreds of times is filled in quickly', () => {
   for (const [template, errorMessage] of longest) {
     const spent = Math.min(
       ...[1, 2, 3].map(() => cpuMs(() => renderFallback(template, { jobId: 'a', errorMessage }))),
     )
-    // Linear work: some 20 ms. A search that begins anew at each character takes seconds.
+    // Linear work takes some 20 ms; a search that restarts at each character takes seconds.
     assert.ok(spent < 250, `${template.slice(0, 30)}: ${Math.round(spent)} ms`)
   }
 })
 
-test('an error message is cut where all of them together would make the statement huge', () => {
+test('an error message is cut where its copies would make the statement too long', () => {
   const once = renderFallback('select <%= error_message %>', { jobId: 'a', errorMessage: 'x'.repeat(65_000) })
   assert.equal(once.length, "select ''".length + 65_000)
   const often = renderFallback('select <%= error_message %>;'.repeat(500), {

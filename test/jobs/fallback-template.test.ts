@@ -30,7 +30,7 @@ const hostile = fc
   )
   .map((pieces) => pieces.join(''))
 
-/** Places where the message must arrive as it is. */
+/** Places where the message must arrive unchanged. */
 const plainPlaces = [
   'SELECT <%= error_message %>',
   'SELECT (<%=error_message%>)',
@@ -43,7 +43,7 @@ const plainPlaces = [
   'SELECT/**/<%= error_message %>/**/',
 ]
 
-/** Places of every other kind; each must parse. */
+/** All other places; the filled template must still parse. */
 const otherPlaces = [
   `INSERT INTO "log <%= error_message %>" VALUES ('It''s <%= error_message %>', <%= job_id %>)`,
   `SELECT 'a' || <%= error_message %>||<%= job_id %>::text FROM t -- <%= error_message %>\n WHERE a`,
@@ -60,7 +60,7 @@ const otherPlaces = [
   'SELECT 1; SELECT <%= error_message %>; SELECT 2',
 ]
 
-test('no error text changes what a fallback is made of', () => {
+test('no error text changes the structure of a fallback', () => {
   for (const template of [...plainPlaces, ...otherPlaces]) {
     const expected = shape(parsed(render(template, 'harmless')))
     fc.assert(
@@ -73,7 +73,7 @@ test('no error text changes what a fallback is made of', () => {
   }
 })
 
-test('no error text changes what a fallback is made of, however its template is torn', () => {
+test('no error text changes the structure of a fallback, even of a broken template', () => {
   const hole = '<%= error_message %>'
   const torn = fc.array(
     fc.constantFrom(
@@ -101,7 +101,7 @@ test('no error text changes what a fallback is made of, however its template is 
     ),
     { minLength: 1, maxLength: 12, size: 'max' },
   )
-  // Of no message at all nothing can be made but an error.
+  // An empty message in an identifier is always an error.
   const nothingLeft = 'zero-length delimited identifier'
   fc.assert(
     fc.property(torn, hostile, (pieces, message) => {
@@ -132,7 +132,7 @@ test('an identifier holds the error text, and other text around it stays', () =>
   assert.equal(rendered, `SELECT 1 AS "x$& ""q"" 'q'", 'a ${jobId} $&'`)
 })
 
-test('code in the body of DO or CREATE FUNCTION keeps its structure too', () => {
+test('code in the body of DO or CREATE FUNCTION keeps its structure', () => {
   const bodies = [
     "INSERT INTO log VALUES ('x <%= error_message %>'); PERFORM 1;",
     'INSERT INTO log VALUES (<%= error_message %>); PERFORM 1;',
@@ -161,7 +161,7 @@ test('code in the body of DO or CREATE FUNCTION keeps its structure too', () => 
   }
 })
 
-test('a context that is not closed is not closed by an error text', () => {
+test('an error text cannot close an open quote, comment or dollar literal', () => {
   for (const open of ["'", "E'", '"', '$$', '$a$ $', '/*', "U&'", "SELECT 'a'\n--"]) {
     fc.assert(
       fc.property(hostile, (message) => {
@@ -174,7 +174,7 @@ test('a context that is not closed is not closed by an error text', () => {
   }
 })
 
-test('a value becomes a quoted literal between words, and touches none of them', () => {
+test('a value between words becomes a quoted literal with spaces around it', () => {
   const examples = {
     'SELECT <%= error_message %>': "SELECT 'it''s'",
     'VALUES (<%= job_id %>,<%= error_message %>)': `VALUES ('${jobId}','it''s')`,
@@ -186,7 +186,7 @@ test('a value becomes a quoted literal between words, and touches none of them',
     assert.equal(render(template, "it's"), rendered)
 })
 
-test('a value loses its quotes, backslashes, dollars, comment signs and line ends where nothing else helps', () => {
+test('a value loses its quotes, backslashes, dollars, comment signs and line ends only where nothing else is safe', () => {
   const message = 'a\'b"c\\d$e*/f--g\nh'
   for (const [template, rendered] of Object.entries({
     '-- <%= error_message %>': '-- abcde f g h',
@@ -200,7 +200,7 @@ test('a value loses its quotes, backslashes, dollars, comment signs and line end
   }
 })
 
-test('a dollar literal gets another tag if the error text holds its own, and the text stays whole', async (t) => {
+test('a dollar literal gets another tag if the error text contains its own, and the text stays whole', async (t) => {
   const text = `it's "$e$" -- and $t0$`
   assert.equal(render('SELECT $e$<%= error_message %>$e$', text), `SELECT $t1$${text}$t1$`)
   const { user } = await setup(t, { worker: true })
@@ -214,7 +214,7 @@ test('a dollar literal gets another tag if the error text holds its own, and the
 
 const logReason = 'insert into log values ($e$<%= error_message %>$e$)'
 
-test('anything else between the signs of a placeholder stays as it is', () => {
+test('an unknown placeholder stays as it is', () => {
   for (const template of [
     '<%= other %>',
     '<% job_id %>',
@@ -227,7 +227,7 @@ test('anything else between the signs of a placeholder stays as it is', () => {
   }
 })
 
-test('PostgreSQL itself reads every error text from every plain place', async (t) => {
+test('PostgreSQL reads every error text unchanged from every plain place', async (t) => {
   const { admin } = await setup(t)
   const continued = ["SELECT 'a'\n<%= error_message %>", "SELECT E'a' -- b\n<%= error_message %>\n''"]
   const templates = [...plainPlaces.filter((template) => !template.endsWith(';')), ...continued]
@@ -255,7 +255,7 @@ function parsed(text: string): unknown {
   return result.tree
 }
 
-/** A tree without positions, and without the words that values were filled into. */
+/** The parse tree without positions and without the values that were filled in. */
 function shape(tree: unknown): unknown {
   return JSON.parse(
     JSON.stringify(tree, (key, value) => {

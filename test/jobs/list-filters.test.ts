@@ -23,7 +23,7 @@ function listOf(user: TestUser) {
       assert.equal(status, 201, JSON.stringify(job))
       return job.job_id
     },
-    /** All pages. */
+    /** Reads all pages. */
     pages: async (query: Filter): Promise<readonly JobList[]> => {
       const pages = [await page(query)]
       for (let next = pages[0]!.next; next !== null; next = pages.at(-1)!.next) {
@@ -36,7 +36,7 @@ function listOf(user: TestUser) {
 
 const idsOf = (pages: readonly JobList[]) => pages.flatMap(({ jobs }) => jobs.map(({ job_id }) => job_id))
 
-/** Finished jobs, the newest last: what each has is a function of its number `n`. */
+/** Inserts finished jobs, the newest last; the columns are SQL expressions of the number `n`. */
 const history = (columns: { status: string; labels: string; schedule: string; items?: string }) =>
   `insert into cartage.jobs (user_id, host_id, id, definition, status, labels, schedule, created_at, finished_at)
    select u.id, 1, gen_random_uuid(), json_build_object('form', 'string', 'items', json_build_array(
@@ -44,7 +44,7 @@ const history = (columns: { status: string; labels: string; schedule: string; it
      timestamptz '2026-01-01' + n / 3 * interval '1 second', now()
    from cartage.users u, generate_series(1, $2::integer) n where u.username = $1`
 
-test('each combination of filters lists exactly the jobs that it names, page by page, newest first', async (t) => {
+test('each combination of filters lists exactly the jobs it names, page by page, newest first', async (t) => {
   const { user, admin, service } = await setup(t)
   const { namespace } = service.services.config
   const api = listOf(user)
@@ -86,7 +86,7 @@ test('each combination of filters lists exactly the jobs that it names, page by 
   }
 })
 
-test('a job has its labels in the list however it ends, and with the job they are gone', async (t) => {
+test('a job has its labels in the list however it ends; deleting the job deletes them', async (t) => {
   const { user, admin, service, createUser } = await setup(t, { worker: true, isIsolated: true })
   const { databases, config } = service.services
   const api = listOf(user)
@@ -108,7 +108,7 @@ test('a job has its labels in the list however it ends, and with the job they ar
       ({ job_id }) => job_id,
     )
   assert.equal((await kept()).length, 4)
-  // Past the watch on jobs.
+  // Bypasses the trigger that watches changes of jobs.
   await admin(
     `set session_replication_role = replica;
      update cartage.jobs set finished_at = now() - interval '31 days' where id = '${done}'`,
@@ -121,7 +121,7 @@ test('a job has its labels in the list however it ends, and with the job they ar
   assert.deepEqual((await kept()).sort(), [cancelled, failed].sort())
 })
 
-test('a label and a schedule that many jobs have and none has both are no search: there is one empty page', async (t) => {
+test('two filters that many jobs match one by one, but none together, give one empty page at once', async (t) => {
   const { user, admin, service } = await setup(t)
   await admin(
     history({
@@ -137,7 +137,7 @@ test('a label and a schedule that many jobs have and none has both are no search
   assert.equal((await api.page({ label: 'l0', schedule: 's', per_page: '100' })).jobs.length, 100)
 })
 
-test('a label is looked for in a bounded number of waiting jobs at a time', async (t) => {
+test('a label is searched in a bounded number of waiting jobs per request', async (t) => {
   const { user, admin, service } = await setup(t)
   const api = listOf(user)
   const wanted = await api.make({ query: 'select 1', labels: ['wanted'] })
@@ -154,7 +154,7 @@ test('a label is looked for in a bounded number of waiting jobs at a time', asyn
   )
 })
 
-test('until and after are both kept to, whichever is earlier', async (t) => {
+test('until and after apply together, whichever is earlier', async (t) => {
   const { user, admin, service } = await setup(t)
   await admin(
     history({ status: `'done'`, labels: 'null', schedule: 'null' }),
@@ -172,7 +172,7 @@ test('until and after are both kept to, whichever is earlier', async (t) => {
   )
 })
 
-test('a text is looked for in 4 MB of SQL at a time, however little of the disk it takes', async (t) => {
+test('a text is searched in at most 4 MB of SQL per request, however well it is compressed on disk', async (t) => {
   const { user, admin, service } = await setup(t)
   await admin(
     history({

@@ -28,7 +28,7 @@ function listOf(user: TestUser) {
 
 const idsOf = ({ jobs }: JobList) => jobs.map(({ job_id }) => job_id)
 
-test('the list has all jobs of the account, newest first, of whatever status, and none of another', async (t) => {
+test('the list has all jobs of the account in every status, newest first, and none of other accounts', async (t) => {
   const { user, createUser } = await setup(t, { worker: true })
   const api = listOf(user)
   const other = await createUser()
@@ -52,7 +52,7 @@ test('the list has all jobs of the account, newest first, of whatever status, an
   assert.equal((await api.page()).jobs[3]!.failed_reason, 'division by zero')
 })
 
-test('a page ends with the place of the next one, and no job is left out or shown twice', async (t) => {
+test('each page names the start of the next one, and no job is missing or listed twice', async (t) => {
   const { user } = await setup(t)
   const api = listOf(user)
   const made: string[] = []
@@ -64,7 +64,7 @@ test('a page ends with the place of the next one, and no job is left out or show
     const page = await api.page({ per_page: '2', after })
     found.push(...idsOf(page))
     if (page.next === null) break
-    // A job that comes meanwhile is newer than every page to come.
+    // A job submitted meanwhile is newer than every later page.
     await api.submit('select 0')
     after = page.next
   }
@@ -92,7 +92,7 @@ test('jobs are found by status, label, time and a part of their SQL', async (t) 
   assert.deepEqual(await found({ until: nightly.created_at }), [])
 })
 
-test('a wrong filter is refused with its name', async (t) => {
+test('a wrong filter is refused and named', async (t) => {
   const { user } = await setup(t)
   const { call } = jobApi(user)
   for (const [name, value] of Object.entries({
@@ -110,7 +110,7 @@ test('a wrong filter is refused with its name', async (t) => {
   assert.equal((await call('GET', path(user, { text: 'x'.repeat(200) }))).status, 200)
 })
 
-test('the list is for the master key alone', async (t) => {
+test('only the master key can list jobs', async (t) => {
   const { user } = await setup(t)
   const { token } = await keysClient(user).make('k', grantsOf())
   const statusOf = async (headers: Record<string, string>) =>
@@ -119,7 +119,7 @@ test('the list is for the master key alone', async (t) => {
   assert.equal(await statusOf(basic(user.username, token)), 403)
 })
 
-test('a job has a name, labels and a time limit at the address of version 4, and keeps them when its query changes', async (t) => {
+test('/api/v4/jobs gives a job a name, labels and a time limit, and a change of its query keeps them', async (t) => {
   const { user } = await setup(t)
   const api = listOf(user)
   const tags = { name: 'Größe der Städte', labels: ['a', 'b'], timeout: 5_000 }
@@ -143,7 +143,7 @@ test('a job has a name, labels and a time limit at the address of version 4, and
   )
 })
 
-test('a name or label that cannot be is refused, and so are both at the classic address', async (t) => {
+test('an invalid name or label is refused, and the classic address refuses both', async (t) => {
   const { user } = await setup(t)
   const api = jobApi(user)
   const refused = async (beside: object, url = path(user)) => {
@@ -163,7 +163,7 @@ test('a name or label that cannot be is refused, and so are both at the classic 
   assert.match(await refused({ name: 'x' }, api.path()), /unknown member: name/)
 })
 
-test('a job tells when it ran and how long, each statement too, and a waiting one its place', async (t) => {
+test('a job has its start and duration, each statement too, and a waiting job its place in the queue', async (t) => {
   const { user } = await setup(t, { worker: true })
   const api = listOf(user)
   const details = async (id: string) =>
@@ -184,7 +184,7 @@ test('a job tells when it ran and how long, each statement too, and a waiting on
   assert.deepEqual((await details(last.job_id)).position, { ahead: 2, is_host_busy: false })
 })
 
-test('a waiting job says that all slots of the host are taken', async (t) => {
+test('a waiting job says when all slots of its host are taken', async (t) => {
   const { user, createUser } = await setup(t, { worker: true, config: { jobsPerHost: 1 } })
   const other = listOf(await createUser())
   const running = await other.submit('select pg_sleep(60)')
@@ -195,7 +195,7 @@ test('a waiting job says that all slots of the host are taken', async (t) => {
   assert.deepEqual(body.position, { ahead: 0, is_host_busy: true })
 })
 
-test('a label and a text are found among many jobs, also beyond what one request looks at', async (t) => {
+test('filters find a label and a text among many jobs, also beyond what one request searches', async (t) => {
   const house = await setup(t)
   const { user, admin, service } = house
   const api = listOf(user)
@@ -222,7 +222,7 @@ test('a label and a text are found among many jobs, also beyond what one request
   assert.deepEqual([found.length, new Set(found).size, found.at(-1)], [3001, 3001, id])
 })
 
-test('a page of long jobs ends early, and the client goes on by itself', async (t) => {
+test('a page of long jobs ends early, and the client fetches the rest by itself', async (t) => {
   const house = await setup(t)
   const { user } = house
   const api = listOf(user)

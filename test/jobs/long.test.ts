@@ -11,12 +11,12 @@ import { setup, type TestUser } from '../support/service/setup.ts'
 
 const longPath = (user: TestUser) => `${user.base}/api/v4/jobs`
 
-/** A body of so many characters as JSON. */
+/** A body that is this many characters long as JSON. */
 const bodyOf = (characters: number, sql = 'select 1') => ({
   query: sql.padEnd(characters - '{"query":""}'.length),
 })
 
-test('a job of up to 1048576 characters is taken at /api/v4/jobs, and one more is refused with the size', async (t) => {
+test('/api/v4/jobs accepts a job of 1048576 characters and refuses a longer one with the size', async (t) => {
   const { user, url } = await setup(t)
   const api = jobApi(user)
   const made = await api.call<JobDocument>('POST', longPath(user), bodyOf(1_048_576))
@@ -32,7 +32,7 @@ test('a job of up to 1048576 characters is taken at /api/v4/jobs, and one more i
   assert.equal(huge.status, 413)
 })
 
-test('a job has one document, which is read, changed and cancelled at either address', async (t) => {
+test('a job has one document, read, changed and cancelled at both addresses', async (t) => {
   const { user } = await setup(t)
   const api = jobApi(user)
   const { body: long } = await api.call<JobDocument>('POST', longPath(user), bodyOf(20_000))
@@ -52,7 +52,7 @@ test('a job has one document, which is read, changed and cancelled at either add
   }
 })
 
-test('a long job is checked as a short one: key, members, idempotency, other accounts', async (t) => {
+test('a long job passes the same checks as a short one: key, members, idempotency, other accounts', async (t) => {
   const { user, createUser } = await setup(t)
   const other = await createUser()
   const api = jobApi(user)
@@ -86,7 +86,7 @@ test('a long job is checked as a short one: key, members, idempotency, other acc
   assert.equal(elsewhere.status, 404)
 })
 
-test('long statements run: in a transaction, outside of one, and with more words than the parser takes', async (t) => {
+test('long statements run in a transaction, outside one, and with more tokens than the parser accepts', async (t) => {
   const { user } = await setup(t, { worker: true })
   const api = jobApi(user)
   const values = Array.from({ length: 60_000 }, (_, n) => `(${n})`).join(',')
@@ -108,7 +108,7 @@ test('long statements run: in a transaction, outside of one, and with more words
   assert.deepEqual((await user.sql('select count(*)::int as n from t')).rows, [{ n: 60_000 }])
 })
 
-test('the client and cartage job run send a file of more than 16 KB', async (t) => {
+test('the client and `cartage job run` send a file of more than 16 KB', async (t) => {
   const house = await setup(t, { worker: true })
   const client = clientOf(t, house)
   const inserts = Array.from({ length: 300 }, (_, n) => `insert into big values (${n}, '${'x'.repeat(60)}');`)

@@ -70,7 +70,7 @@ const acts = fc.array(
   { minLength: 10, maxLength: 45 },
 )
 
-test('the store and the state machine agree, whatever is done in whatever order', async (t) => {
+test('the store and the state machine agree after any sequence of acts', async (t) => {
   const bundle = await setup(t, { isIsolated: true })
   await fc.assert(
     fc.asyncProperty(acts, async (script) => {
@@ -84,7 +84,7 @@ test('the store and the state machine agree, whatever is done in whatever order'
   )
 })
 
-/** Nothing of the run before is left, as only one user has jobs here. */
+/** Deletes what the run before left: only one user has jobs here. */
 async function newModel({ admin, service, user }: Setup): Promise<JobModel> {
   const { databases, config, jobQueue } = service.services
   const { control } = databases

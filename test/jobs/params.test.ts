@@ -5,7 +5,7 @@ import { fullJobApi } from '../support/jobs/full-job-api.ts'
 import { itemsOf } from '../support/jobs/job-api.ts'
 import { setup } from '../support/service/setup.ts'
 
-test('a job tells the rows of the command tag of each item, and for a single statement of the job', async (t) => {
+test("a job reports the rows of each item's command tag, and of its single statement", async (t) => {
   const { user } = await setup(t, { worker: true })
   const api = fullJobApi(user)
   const chain = await api.run({
@@ -28,7 +28,7 @@ test('a job tells the rows of the command tag of each item, and for a single sta
   assert.equal('rows' in failed, false)
 })
 
-test('params are bound beside a statement and in items, as on the SQL endpoint, and never become text', async (t) => {
+test('params of a statement or item are bound, as on the SQL endpoint, and never become SQL text', async (t) => {
   const { user } = await setup(t, { worker: true })
   const api = fullJobApi(user)
   await user.sql(
@@ -55,7 +55,7 @@ test('params are bound beside a statement and in items, as on the SQL endpoint, 
   assert.deepEqual(rows, [row, row])
 })
 
-test('no digit of a number in params is lost', async (t) => {
+test('numbers in params keep all their digits', async (t) => {
   const { user } = await setup(t, { worker: true })
   const api = fullJobApi(user)
   await user.sql('create table digits (n numeric)')
@@ -81,7 +81,7 @@ test('no digit of a number in params is lost', async (t) => {
   assert.equal((await api.ended(form.body.job_id)).rows, 2)
 })
 
-test('values that do not fit fail the job with the reason, and nothing of it stays', async (t) => {
+test('params that do not fit fail the job with the reason, and nothing is applied', async (t) => {
   const { user } = await setup(t, { worker: true })
   const api = fullJobApi(user)
   await user.sql('create table fits (n int)')
@@ -99,7 +99,7 @@ test('values that do not fit fail the job with the reason, and nothing of it sta
   assert.deepEqual((await user.sql('select * from fits')).rows, [])
 })
 
-test('params, not_before and retry that are wrong are refused with their name', async (t) => {
+test('wrong params, not_before and retry are refused by name', async (t) => {
   const { user } = await setup(t)
   const api = fullJobApi(user)
   const refusals: [object, RegExp][] = [
@@ -125,7 +125,7 @@ test('params, not_before and retry that are wrong are refused with their name', 
   assert.equal(status, 400)
 })
 
-test('a document that was read can be sent again, params and rows included', async (t) => {
+test('a job document can be read and posted again, params and rows included', async (t) => {
   const { user } = await setup(t, { worker: true })
   const api = fullJobApi(user)
   const first = await api.run({ query: [{ query: 'select $1::int', params: [4] }], retry: { attempts: 2 } })

@@ -7,7 +7,7 @@ import { eventually, setup, type TestUser } from '../support/service/setup.ts'
 
 type Progress = NonNullable<Awaited<ReturnType<ReturnType<typeof fullJobApi>['read']>>['progress']>
 
-/** The progress of a job, once it is as wanted. Then the job is cancelled. */
+/** Waits for the wanted progress of the job, then cancels the job. */
 async function seen(
   user: TestUser,
   query: unknown,
@@ -32,7 +32,7 @@ async function seen(
   return progress
 }
 
-test('a running job tells which item of how many runs, and no phase where PostgreSQL tells none', async (t) => {
+test('a running job reports its current item and the number of items, and no phase if PostgreSQL has none', async (t) => {
   const { user } = await setup(t, { worker: true })
   const progress = await seen(user, ['select 1', 'select pg_sleep(60)', 'select 3'], ({ item }) =>
     assert.equal(item, 2),
@@ -40,7 +40,7 @@ test('a running job tells which item of how many runs, and no phase where Postgr
   assert.deepEqual(progress, { item: 2, items: 3 })
 })
 
-test('CREATE INDEX tells its phase and the percent of it', async (t) => {
+test('CREATE INDEX reports its phase and percent', async (t) => {
   const { user } = await setup(t, { worker: true })
   await user.sql(`create table big as select n, repeat('x', 500) as filler from generate_series(1, 2000) n;
     create function slow(n int) returns int immutable language plpgsql as
@@ -52,13 +52,13 @@ test('CREATE INDEX tells its phase and the percent of it', async (t) => {
   assert.ok(progress.percent! < 100, JSON.stringify(progress))
 })
 
-test('VACUUM tells its phase and the percent of it', async (t) => {
+test('VACUUM reports its phase and percent', async (t) => {
   const bundle = await setup(t, { worker: true })
   const { user } = bundle
   await user.sql(`create table big as select n, repeat('x', 500) as filler from generate_series(1, 2000) n`)
   const holder = await jobSession(t, bundle, user)
-  // It waits at the page that a cursor is on, unless the snapshot of the cursor is older than the rows: any transaction of the
-  // cluster that began before them makes it so.
+  // VACUUM waits at the page that a cursor holds, unless the rows are newer than the cursor's snapshot; any older
+  // transaction of the cluster keeps them so.
   const { phase, percent } = await seen(
     user,
     'vacuum (freeze, disable_page_skipping) big',
@@ -69,7 +69,7 @@ test('VACUUM tells its phase and the percent of it', async (t) => {
   assert.ok(percent! < 60, String(percent))
 })
 
-test('ANALYZE and CLUSTER tell their phase', async (t) => {
+test('ANALYZE and CLUSTER report their phase', async (t) => {
   const { user } = await setup(t, { worker: true })
   const slow = (
     pause: number,
@@ -85,14 +85,14 @@ test('ANALYZE and CLUSTER tell their phase', async (t) => {
   }
 })
 
-test('COPY tells that it copies, and no percent, as PostgreSQL knows no total', async (t) => {
+test('COPY reports that it copies, and no percent, because PostgreSQL knows no total', async (t) => {
   const { user } = await setup(t, { worker: true })
   const query = 'copy (select pg_sleep(0.01) from generate_series(1, 10000)) to stdout'
   const progress = await seen(user, query, ({ phase }) => assert.equal(phase, 'copying'))
   assert.ok(!('percent' in progress), JSON.stringify(progress))
 })
 
-test('a job that waits for a lock tells which of the own sessions holds it, and nothing of others', async (t) => {
+test('a job that waits for a lock names the own session that holds it, and nothing of other accounts', async (t) => {
   const bundle = await setup(t, { worker: true })
   const { createOrganization, createUser } = bundle
   const { name: organization } = await createOrganization()
@@ -116,7 +116,7 @@ test('a job that waits for a lock tells which of the own sessions holds it, and 
   assert.deepEqual(hidden.waits_for, { lock: 'relation', sessions: [] })
 })
 
-test('eta_ms is the median of the last five done runs of the same statement, less the time it has run', async (t) => {
+test('eta_ms is the median of the last five done runs of the statement, less the time it has run', async (t) => {
   const { user, admin, service } = await setup(t, { worker: true })
   const api = fullJobApi(user)
   const none = await seen(user, "select pg_sleep(60), 'never done'", ({ item }) => assert.equal(item, 1))
@@ -146,7 +146,7 @@ test('eta_ms is the median of the last five done runs of the same statement, les
   await seen(user, "select pg_sleep(60), 'again'", ({ eta_ms }) => assert.equal(eta_ms, 0))
 })
 
-test('eta_ms is near the time that the statement really takes', async (t) => {
+test('eta_ms is close to the time the statement takes', async (t) => {
   const { user, admin, service } = await setup(t, { worker: true })
   const api = fullJobApi(user)
   const query = "select pg_sleep(2), 'near'"

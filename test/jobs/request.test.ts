@@ -30,19 +30,19 @@ test('a query is a string, an array of strings and items, or an object with fall
   })
 })
 
-test('fallbacks of the job beside its query make it an object', () => {
+test('fallbacks beside the query make a job an object', () => {
   const expected = { form: 'object', items: [{ statement: 'a' }], onsuccess: 'b' }
   assert.deepEqual(definition({ query: 'a', onsuccess: 'b' }), expected)
   assert.deepEqual(definition({ query: ['a'], onsuccess: 'b' }), expected)
 })
 
-test('a key and the name of a client are ignored in every body', () => {
+test('api_key and client are ignored in every body', () => {
   const extras = { api_key: 'secret', client: 'old' }
   assert.deepEqual(definition({ query: 'a', ...extras }), { form: 'string', items: [{ statement: 'a' }] })
   assert.equal(readJobUpdate({ query: 'a', ...extras }).form, 'string')
 })
 
-test('without a query there is no job', () => {
+test('a job without a query is refused', () => {
   const empty = [undefined, null, '', '  \n', 0, 1, true, false, []]
   for (const query of empty) assert.equal(refusal({ query }), 'You must indicate a valid SQL')
   for (const body of [{}, { onerror: 'a' }, undefined, null, 'query', ['query'], 7]) {
@@ -50,7 +50,7 @@ test('without a query there is no job', () => {
   }
 })
 
-test('a refusal names the place', () => {
+test('a refusal names the place of the error', () => {
   const refusals: [unknown, string][] = [
     [['a', ''], 'query[1] must be a non-empty string'],
     [['a', ' \t'], 'query[1] must be a non-empty string'],
@@ -77,7 +77,7 @@ test('a refusal names the place', () => {
   assert.match(refusal({ query: { query: ['a'] }, onsuccess: 'b' }), /must be inside query/)
 })
 
-test('a member that the body of a job does not have is named', () => {
+test('an unknown member in the body of a job is named in the error', () => {
   for (const body of [{ query: 'a', onfailure: 'b' }, { onfailure: 'b' }]) {
     assert.equal(refusal(body), 'The body has an unknown member: onfailure')
     assert.equal(refusal(body, readJobUpdate), 'The body has an unknown member: onfailure')
@@ -94,11 +94,11 @@ test('a timeout is a positive integer in milliseconds', () => {
   }
 })
 
-test('text of every script is taken as it is', () => {
+test('text in every script is accepted', () => {
   assert.equal(definition({ query: "SELECT '日本 😀 ß'" }).items[0]?.statement, "SELECT '日本 😀 ß'")
 })
 
-test('the body may have 16384 characters as JSON, and not one more', () => {
+test('the body may have 16384 characters as JSON, not one more', () => {
   const bodyOf = (characters: number) => ({ query: 'x'.repeat(characters - '{"query":""}'.length) })
   assert.equal(definition(bodyOf(16_384)).form, 'string')
   assert.equal(
@@ -107,7 +107,7 @@ test('the body may have 16384 characters as JSON, and not one more', () => {
   )
 })
 
-test('a body that is nothing but brackets is refused', () => {
+test('a body of nothing but brackets is refused', () => {
   const depth = 200_000
   assert.match(
     refusal(JSON.parse(`{"query":${'['.repeat(depth)}${']'.repeat(depth)}}`)),
@@ -115,7 +115,7 @@ test('a body that is nothing but brackets is refused', () => {
   )
 })
 
-test('members named like those of a prototype do no harm', () => {
+test('members named like those of Object.prototype are harmless', () => {
   for (const name of ['__proto__', 'constructor', 'toString']) {
     const body = JSON.parse(`{"query":"a","${name}":{"onerror":"b","query":"c"}}`)
     assert.equal(refusal(body), `The body has an unknown member: ${name}`)
@@ -124,7 +124,7 @@ test('members named like those of a prototype do no harm', () => {
   assert.equal(refusal(Object.create({ query: 'a' })), 'You must indicate a valid SQL')
 })
 
-test('any JSON is either a job or a refusal', () => {
+test('any JSON gives either a job or a refusal', () => {
   const member = fc.constantFrom('query', 'onsuccess', 'onerror', 'timeout', 'x')
   const value = fc.letrec((tie) => ({
     any: fc.oneof(

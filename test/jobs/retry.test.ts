@@ -4,7 +4,7 @@ import { fullJobApi } from '../support/jobs/full-job-api.ts'
 import { itemsOf } from '../support/jobs/job-api.ts'
 import { eventually, setup } from '../support/service/setup.ts'
 
-/** Raises the SQLSTATE the first times it is called: a sequence is not rolled back. */
+/** SQL that raises the SQLSTATE the first `times` times: a sequence is not rolled back. */
 const failing = (state: string, times: number) => `
   create sequence calls;
   create function call() returns void language plpgsql as $$
@@ -13,7 +13,7 @@ const failing = (state: string, times: number) => `
   end $$;
   create table ledger (item int)`
 
-test('an item that fails for a reason another attempt may mend is tried again, and is applied once', async (t) => {
+test('an item that fails with a transient error is retried and applied once', async (t) => {
   const { user } = await setup(t, { worker: true })
   const api = fullJobApi(user)
   await user.sql(failing('40001', 2))
@@ -37,7 +37,7 @@ test('an item that fails for a reason another attempt may mend is tried again, a
   )
 })
 
-test('each SQLSTATE of class 40, 53 and 55, and 57P03, is one that another attempt may mend; others of class 57 are not', async (t) => {
+test('SQLSTATE classes 40, 53 and 55 and 57P03 are retried; the others of class 57 are not', async (t) => {
   const { user } = await setup(t, { worker: true })
   const api = fullJobApi(user)
   await user.sql(failing('40001', 0))
@@ -68,7 +68,7 @@ test('after the last attempt the job fails with the last error, and its onerror 
   assert.deepEqual((await user.sql(`select nextval('calls')::int as next`)).rows, [{ next: 4 }])
 })
 
-test('other errors, statements outside a transaction and jobs without retry are not tried again', async (t) => {
+test('other errors, statements outside a transaction and jobs without retry are not retried', async (t) => {
   const { user } = await setup(t, { worker: true })
   const api = fullJobApi(user)
   await user.sql(failing('40001', 99))
@@ -82,7 +82,7 @@ test('other errors, statements outside a transaction and jobs without retry are 
   assert.equal((await api.run({ query: 'select 1/0', retry })).attempts, 1)
 })
 
-test('between two attempts a job waits outside of the queue, tells until when, and can be cancelled', async (t) => {
+test('between two attempts a job waits outside the queue, shows until when, and can be cancelled', async (t) => {
   const { user } = await setup(t, { worker: true })
   const api = fullJobApi(user)
   await user.sql(failing('40P01', 99))
@@ -99,7 +99,7 @@ test('between two attempts a job waits outside of the queue, tells until when, a
   assert.equal((await api.run({ query: 'select 1' })).status, 'done')
 })
 
-test('a job is not begun before its not_before, and then at once', async (t) => {
+test('a job starts at its not_before and not earlier', async (t) => {
   const { user } = await setup(t, { worker: true })
   const api = fullJobApi(user)
   const due = new Date(Date.now() + 2_500)
@@ -113,7 +113,7 @@ test('a job is not begun before its not_before, and then at once', async (t) => 
   assert.ok(lateMs >= 0 && lateMs < 2_000, String(lateMs))
 })
 
-test('jobs that wait for their time are listed, changed and counted with the queue', async (t) => {
+test('jobs that wait for their time are listed, changed and counted like queued ones', async (t) => {
   const { user } = await setup(t, { config: { jobQueueLimit: 2 } })
   const api = fullJobApi(user)
   const later = { query: 'select 1', not_before: '2099-01-01T00:00:00Z' }
@@ -131,7 +131,7 @@ test('jobs that wait for their time are listed, changed and counted with the que
   await api.submit(later)
 })
 
-test('an item that is one transaction by itself is tried again too, and is applied once', async (t) => {
+test('an item that is one transaction by itself is retried too, and applied once', async (t) => {
   const { user } = await setup(t, { worker: true })
   const api = fullJobApi(user)
   await user.sql(failing('40001', 0))
@@ -152,7 +152,7 @@ test('an item that is one transaction by itself is tried again too, and is appli
   }
 })
 
-test('an item of several transactions is not tried again', async (t) => {
+test('an item of several transactions is not retried', async (t) => {
   const { user } = await setup(t, { worker: true })
   const api = fullJobApi(user)
   await user.sql(failing('40001', 99))

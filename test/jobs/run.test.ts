@@ -5,7 +5,7 @@ import { setup } from '../support/service/setup.ts'
 
 const options = { worker: true } as const
 
-test('a job runs as the master role of its user, in its own schema', async (t) => {
+test("a job runs as the master role of its user in the user's schema", async (t) => {
   const { user } = await setup(t, options)
   const job = await runJob(
     jobApi(user),
@@ -17,7 +17,7 @@ test('a job runs as the master role of its user, in its own schema', async (t) =
   assert.deepEqual(rows, [{ name: user.account.masterRole, current_schema: 'public' }])
 })
 
-test('the job of a member of an organization runs in the schema of the member', async (t) => {
+test("the job of an organization's member runs in the member's schema", async (t) => {
   const { createOrganization, createUser } = await setup(t, options)
   const { name } = await createOrganization()
   const member = await createUser({ organization: name })
@@ -26,7 +26,7 @@ test('the job of a member of an organization runs in the schema of the member', 
   assert.deepEqual(rows, [{ schemaname: member.username }])
 })
 
-test('the items of a chain run in their order, each in a clean session', async (t) => {
+test('the items of a chain run in order, each in a clean session', async (t) => {
   const { user } = await setup(t, options)
   const job = await runJob(jobApi(user), [
     'create table log (at serial, what text)',
@@ -66,7 +66,7 @@ test('several statements in one item are one transaction', async (t) => {
   assert.deepEqual((await user.sql(`select to_regclass('a') as a`)).rows, [{ a: null }])
 })
 
-test('what PostgreSQL says to a text that it cannot read is the reason of the failure', async (t) => {
+test('a syntax error of PostgreSQL is the reason of the failure', async (t) => {
   const { user } = await setup(t, options)
   const api = jobApi(user)
   const broken = await runJob(api, 'selec 1')
@@ -76,7 +76,7 @@ test('what PostgreSQL says to a text that it cannot read is the reason of the fa
   assert.match((await runJob(api, 'select * from nowhere')).failed_reason!, /"nowhere" does not exist/)
 })
 
-test('nothing but comments is a job that is soon done', async (t) => {
+test('a job of nothing but comments ends as done at once', async (t) => {
   const { user } = await setup(t, options)
   const api = jobApi(user)
   for (const query of ['-- nothing', '/* nothing */', ';;']) {
@@ -84,7 +84,7 @@ test('nothing but comments is a job that is soon done', async (t) => {
   }
 })
 
-test('statements that cannot run in a transaction run', async (t) => {
+test('statements that cannot run in a transaction run outside one', async (t) => {
   const { user } = await setup(t, options)
   const job = await runJob(jobApi(user), [
     'create table a (i int)',
@@ -104,7 +104,7 @@ test('statements that cannot run in a transaction run', async (t) => {
   ])
 })
 
-test('a statement that leaves a transaction open is rolled back and failed', async (t) => {
+test('a statement that leaves a transaction open is rolled back and fails', async (t) => {
   const { user } = await setup(t, options)
   const api = jobApi(user)
   await runJob(api, 'create table a (i int)')
@@ -114,7 +114,7 @@ test('a statement that leaves a transaction open is rolled back and failed', asy
   assert.equal((await user.sql('select from a')).rowCount, 0)
 })
 
-test('an error at the commit is a failure of the item', async (t) => {
+test('an error at the commit fails the item', async (t) => {
   const { user } = await setup(t, options)
   const job = await runJob(jobApi(user), [
     'create table a (i int unique deferrable initially deferred)',
@@ -126,7 +126,7 @@ test('an error at the commit is a failure of the item', async (t) => {
   assert.equal((await user.sql('select from a')).rowCount, 0)
 })
 
-test('an item is ended at its timeout, also if it has lifted the limit or catches the cancel', async (t) => {
+test('an item ends at its timeout, even if it lifts the limit or catches the cancel', async (t) => {
   const { user } = await setup(t, options)
   const api = jobApi(user)
   await runJob(api, 'create table a (i int)')
@@ -147,7 +147,7 @@ test('an item is ended at its timeout, also if it has lifted the limit or catche
   assert.equal((await user.sql('select from a')).rowCount, 0)
 })
 
-test('item and job fallbacks run in their order, with the error text and the job id filled in', async (t) => {
+test('item and job fallbacks run in order, with the error text and the job id filled in', async (t) => {
   const { user } = await setup(t, options)
   const api = jobApi(user)
   await runJob(api, 'create table log (at serial, what text)')
@@ -183,7 +183,7 @@ test('item and job fallbacks run in their order, with the error text and the job
   )
 })
 
-test('onsuccess of a job runs when every item has succeeded, and its own failure changes nothing', async (t) => {
+test("a job's onsuccess runs when every item has succeeded, and its own failure changes nothing", async (t) => {
   const { user } = await setup(t, options)
   const api = jobApi(user)
   const done = await runJob(api, {
@@ -214,7 +214,7 @@ test('items in the object form have times', async (t) => {
   assert.ok(second!.started_at! < second!.ended_at!)
 })
 
-test('the rows of a SELECT are thrown away as they come', async (t) => {
+test('the rows of a SELECT are discarded as they arrive', async (t) => {
   const { user } = await setup(t, options)
   const api = jobApi(user)
   const before = process.memoryUsage().rss
@@ -228,7 +228,7 @@ test('the rows of a SELECT are thrown away as they come', async (t) => {
   assert.ok(peak.bytes - before < 60 * 1024 ** 2, `${(peak.bytes - before) / 1024 ** 2} MiB`)
 })
 
-test('COPY has nobody to talk to in a job, and does not hang', async (t) => {
+test('COPY FROM STDIN in a job fails, and COPY TO STDOUT does not hang', async (t) => {
   const { user } = await setup(t, options)
   const api = jobApi(user)
   const [, into] = [await runJob(api, 'create table a (i int)'), await runJob(api, 'copy a from stdin')]
@@ -237,7 +237,7 @@ test('COPY has nobody to talk to in a job, and does not hang', async (t) => {
   assert.equal((await runJob(api, 'copy (select 1) to stdout')).status, 'done')
 })
 
-test('an item that ends its own backend is tried three times, then failed', async (t) => {
+test('an item that ends its own backend is tried three times, then fails', async (t) => {
   const { user } = await setup(t, options)
   const api = jobApi(user)
   await runJob(api, 'create table tries (i serial)')
@@ -251,7 +251,7 @@ test('an item that ends its own backend is tried three times, then failed', asyn
   assert.deepEqual((await user.sql(`select last_value::int from tries_i_seq`)).rows, [{ last_value: 3 }])
 })
 
-test('an item that raises the errors of a lost connection by hand is failed with its text', async (t) => {
+test('an item that raises the errors of a lost connection itself fails with its own text', async (t) => {
   const { user } = await setup(t, options)
   const api = jobApi(user)
   for (const state of ['57P01', '08006', '57P02', '40001']) {
@@ -261,7 +261,7 @@ test('an item that raises the errors of a lost connection by hand is failed with
   }
 })
 
-test('a statement cannot end the transaction it runs in behind the parser', async (t) => {
+test('a statement that the parser cannot read cannot end its transaction and go on', async (t) => {
   const { user } = await setup(t, options)
   const api = jobApi(user)
   await runJob(api, 'create table a (i int)')
@@ -275,14 +275,14 @@ test('a statement cannot end the transaction it runs in behind the parser', asyn
   assert.deepEqual((await user.sql('select i from a')).rows, [{ i: 1 }])
 })
 
-test('an endless error text is cut', async (t) => {
+test('a very long error text is cut', async (t) => {
   const { user } = await setup(t, options)
   const job = await runJob(jobApi(user), `do $$ begin raise '%', repeat('\u{1f600}', 100000); end $$`)
   assert.equal(job.status, 'failed')
   assert.ok(job.failed_reason!.length < 10_000)
 })
 
-test('a tenant that changed its own password or settings still has its jobs run', async (t) => {
+test("jobs still run after the tenant changed its role's password or settings", async (t) => {
   const { user } = await setup(t, options)
   const api = jobApi(user)
   await user.sql(`alter role current_user set search_path = nowhere`)
@@ -291,7 +291,7 @@ test('a tenant that changed its own password or settings still has its jobs run'
   assert.equal((await runJob(api, 'create table a ()')).status, 'done')
 })
 
-test('a job runs once however many processes wait for it', async (t) => {
+test('a job runs once, however many processes wait for it', async (t) => {
   const { user } = await setup(t, options)
   const api = jobApi(user)
   await runJob(api, 'create table a (i int)')

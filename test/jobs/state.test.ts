@@ -59,7 +59,7 @@ test('a new job is pending, and so are its items and fallbacks', () => {
   assert.equal(fallbacks(newJob(chain)), '- - - -')
 })
 
-test('the items of a chain run in order, and the job is done with the last of them', () => {
+test('the items of a chain run in order, and the job is done after the last one', () => {
   let job = started(chain)
   for (const [index, statement] of ['a', 'b', 'c'].entries()) {
     assert.deepEqual(nextStep(job), { kind: 'item', index, statement })
@@ -70,14 +70,14 @@ test('the items of a chain run in order, and the job is done with the last of th
   assert.equal(nextStep(job), undefined)
 })
 
-test('after a failed item the rest of a chain stays pending and is not run', () => {
+test('after a failed item the rest of a chain stays pending and never runs', () => {
   const job = fail(succeed(started(chain)), 'relation "x" does not exist')
   assert.deepEqual(statuses(job), ['failed', 'done failed pending'])
   assert.equal(job.failedReason, 'relation "x" does not exist')
   assert.equal(job.items[1]?.failedReason, 'relation "x" does not exist')
 })
 
-test("a failed item's onerror runs first, then that of the job, and the remaining items are skipped", () => {
+test("a failed item's onerror runs first, then the job's, and the remaining items are skipped", () => {
   const inFallback = begin(fail(succeed(succeed(started(withFallbacks)))))
   assert.deepEqual(statuses(inFallback), ['running', 'done failed skipped'])
   assert.deepEqual(runningStep(inFallback), {
@@ -93,7 +93,7 @@ test("a failed item's onerror runs first, then that of the job, and the remainin
   assert.equal(fallbacks(job), 'done done skipped done')
 })
 
-test("the job's onsuccess runs only when every item is done, and the job is running until it ended", () => {
+test("the job's onsuccess runs only when every item is done, and the job is running until it has ended", () => {
   let job = started(withFallbacks)
   const ran: string[] = []
   for (let step = nextStep(job); step; step = nextStep(job)) {
@@ -106,7 +106,7 @@ test("the job's onsuccess runs only when every item is done, and the job is runn
   assert.equal(fallbacks(job), 'done skipped done done')
 })
 
-test('a fallback that fails is recorded as such, overwrites no reason, and lets the chain go on', () => {
+test("a failing fallback is recorded, keeps the item's reason and lets the chain continue", () => {
   const afterOnsuccess = fail(succeed(started(withFallbacks)), 'log is full')
   assert.equal(nextStep(afterOnsuccess)?.statement, 'b')
   assert.equal(afterOnsuccess.items[0]?.status, 'done')
@@ -121,13 +121,13 @@ test('a fallback that fails is recorded as such, overwrites no reason, and lets 
   assert.equal(job.fallbackFailedReason, 'nor this')
 })
 
-test('a job without the fallback it would need ends at once, and skips the one it has', () => {
+test('a job that has no fallback for its outcome ends at once and skips the other one', () => {
   const job = fail(started({ form: 'object', items: [{ statement: 'a', onsuccess: 'b' }], onsuccess: 'c' }))
   assert.equal(job.status, 'failed')
   assert.equal(fallbacks(job), 'skipped skipped')
 })
 
-test('a cancelled chain puts its running item back to pending and leaves the others as they are', () => {
+test('a cancelled chain sets its running item back to pending and leaves the others as they are', () => {
   const job = ok(cancel(begin(succeed(started(chain))), later(1)))
   assert.deepEqual(statuses(job), ['cancelled', 'done pending pending'])
   assert.deepEqual(job.updatedAt, later(1))
@@ -135,7 +135,7 @@ test('a cancelled chain puts its running item back to pending and leaves the oth
   assert.deepEqual(statuses(ok(cancel(newJob(chain), at))), ['cancelled', 'pending pending pending'])
 })
 
-test('a cancelled job with fallbacks skips what it has not begun, and runs no fallback', () => {
+test('a cancelled job with fallbacks skips what has not begun, and runs no fallback', () => {
   const running = ok(cancel(begin(started(withFallbacks)), at))
   assert.deepEqual(statuses(running), ['cancelled', 'pending skipped skipped'])
   assert.equal(fallbacks(running), 'skipped skipped skipped skipped')
@@ -146,7 +146,7 @@ test('a cancelled job with fallbacks skips what it has not begun, and runs no fa
   assert.equal(fallbacks(inFallback), 'skipped skipped skipped skipped')
 })
 
-test('a fallback in a cancelled array is skipped if its item ran, and waits with its item if not', () => {
+test('in a cancelled array the fallback of an item that ran is skipped, any other stays pending', () => {
   const items = [
     { statement: 'a', onsuccess: 'a+' },
     { statement: 'b', onsuccess: 'b+' },
@@ -174,14 +174,14 @@ test('cancelling is refused in a final status', () => {
   }
 })
 
-test('an item of which nobody knows the outcome ends the job as unknown, and no fallback runs', () => {
+test('an item with an unknown outcome ends the job as unknown, and no fallback runs', () => {
   const job = ok(stepUnknown(begin(started(withFallbacks)), 'the server went away', at))
   assert.deepEqual(statuses(job), ['unknown', 'unknown skipped skipped'])
   assert.equal(fallbacks(job), 'skipped skipped skipped skipped')
   assert.equal(job.failedReason, 'the server went away')
 })
 
-test('a step that did not happen is begun again, here or after a stay in the queue', () => {
+test('an item that was not applied begins again, with or without a stay in the queue', () => {
   const lost = begin(succeed(started(chain)))
   assert.equal(nextStep(ok(stepAborted(lost, at)))?.statement, 'b')
   const queued = ok(requeue(lost, at))
@@ -189,7 +189,7 @@ test('a step that did not happen is begun again, here or after a stay in the que
   assert.equal(nextStep(ok(claim(queued, at)))?.statement, 'b')
 })
 
-test('a job whose user is gone fails for that reason, whatever is left of it', () => {
+test('a job whose user is deleted fails for that reason in every state', () => {
   for (const job of [
     newJob(withFallbacks),
     begin(started(withFallbacks)),
@@ -201,7 +201,7 @@ test('a job whose user is gone fails for that reason, whatever is left of it', (
   }
 })
 
-test('the query can be changed only while nothing of the job has run', () => {
+test('the query can be changed only while no part of the job has run', () => {
   const changed = ok(replaceQuery(newJob(chain), withFallbacks, later(5)))
   assert.deepEqual(changed, { ...newJob(withFallbacks), updatedAt: later(5) })
   for (const job of [started(chain), succeed(started(chain)), ok(requeue(succeed(started(chain)), at))]) {
@@ -242,7 +242,7 @@ const acts = {
 }
 type Act = keyof typeof acts
 
-// What drives a job on stands in here more often, so that many jobs get far.
+// Acts that advance a job are more frequent here, so that many jobs get far.
 const actSequence = fc.array(
   fc.oneof(
     { weight: 12, arbitrary: fc.constantFrom<Act>('claim', 'begin', 'succeed', 'begin', 'succeed') },
@@ -252,7 +252,7 @@ const actSequence = fc.array(
   { maxLength: 60, size: 'max' },
 )
 
-test('whatever happens to a job in whatever order, its states stay true', () => {
+test('the state of a job is valid after any sequence of acts', () => {
   fc.assert(
     fc.property(definitions, actSequence, (definition, sequence) => {
       let job = newJob(definition)
@@ -272,7 +272,7 @@ test('whatever happens to a job in whatever order, its states stay true', () => 
   )
 })
 
-test('the steps of a job are those that its outcomes call for, in their order', () => {
+test('a job takes the steps that its outcomes require, in order', () => {
   fc.assert(
     fc.property(
       definitions,
@@ -294,7 +294,7 @@ test('the steps of a job are those that its outcomes call for, in their order', 
   )
 })
 
-/** The rules once more, as a plain program. */
+/** The rules again, as a plain program. */
 function expectedRun({ items, onsuccess, onerror }: JobDefinition, outcomes: readonly boolean[]) {
   const ran: string[] = []
   const run = (name: string) => outcomes[ran.push(name) - 1]
@@ -318,7 +318,7 @@ function nameOf(step: Step): string {
     : `item-fallback ${step.index} ${step.event}`
 }
 
-/** Between two states of one job. */
+/** Checks a step from one state of a job to the next. */
 function checkStep(before: Job, act: Act, job: Job): void {
   assert.deepEqual([job.id, job.user, job.createdAt], [before.id, before.user, before.createdAt])
   if (act === 'update') return
@@ -337,7 +337,7 @@ function checkStep(before: Job, act: Act, job: Job): void {
   if (before.failedReason !== undefined) assert.equal(job.failedReason, before.failedReason)
 }
 
-/** Within one state. */
+/** Checks one state. */
 function checkJob(job: Job): void {
   const { status, items, form } = job
   const records = [...items.map((item) => item.status), ...[...items, job].map((each) => each.fallbackStatus)]

@@ -6,7 +6,7 @@ import { fullJobApi } from '../support/jobs/full-job-api.ts'
 import { jobApi, type Refusal } from '../support/jobs/job-api.ts'
 import { basic, setup } from '../support/service/setup.ts'
 
-test('a new job is answered with 201, pending, and with its location', async (t) => {
+test('a new job is answered with 201, status pending and its location', async (t) => {
   const { user, url } = await setup(t)
   const api = jobApi(user)
   const { status, headers, body } = await api.call<JobDocument>('POST', api.path(), { query: 'select 1' })
@@ -20,7 +20,7 @@ test('a new job is answered with 201, pending, and with its location', async (t)
   assert.deepEqual(found.body, body)
 })
 
-test('behind a proxy the location of a job is the one that clients see', async (t) => {
+test('behind a proxy the location of a job has the address that clients use', async (t) => {
   const { user } = await setup(t, { config: { publicUrl: 'https://maps.example/cartage/' } })
   const api = jobApi(user)
   const { headers, body } = await api.call<JobDocument>('POST', api.path(), { query: 'select 1' })
@@ -48,14 +48,14 @@ test('each form of query is shown as it was sent, with the status of its items',
   assert.equal(job.fallback_status, 'pending')
 })
 
-test('fallbacks beside a top-level query make it a job in the object form', async (t) => {
+test('fallbacks beside a top-level query give the job the object form', async (t) => {
   const { user } = await setup(t)
   const api = jobApi(user)
   const job = await api.submit('select 1', { onsuccess: 'select 2' })
   assert.deepEqual(job.query, { query: [{ query: 'select 1', status: 'pending' }], onsuccess: 'select 2' })
 })
 
-test('a form body is as good as JSON', async (t) => {
+test('a form body works like JSON', async (t) => {
   const { user } = await setup(t)
   const api = jobApi(user)
   const form = { 'content-type': 'application/x-www-form-urlencoded' }
@@ -64,7 +64,7 @@ test('a form body is as good as JSON', async (t) => {
   assert.equal(body.query, 'select 1')
 })
 
-test('api_key and client in a body are used or ignored, and never stored', async (t) => {
+test('api_key and client in a body are used or ignored, never stored', async (t) => {
   const { user, admin, service } = await setup(t)
   const api = jobApi(user, {} as ReturnType<typeof basic>)
   const sent = { query: 'select 1', api_key: user.masterToken, client: 'old-client-1.0' }
@@ -81,7 +81,7 @@ test('api_key and client in a body are used or ignored, and never stored', async
   }
 })
 
-test('neither the answer nor the stored job names a role, host, database or token', async (t) => {
+test('neither the answer nor the stored job contains a role, host, database or token', async (t) => {
   const { user, admin, service } = await setup(t)
   const { job_id } = await jobApi(user).submit('select 1')
   const { rows } = await admin(
@@ -137,7 +137,7 @@ test('a body without a usable query is refused, and nothing is queued', async (t
   assert.equal(rows[0].jobs, 0)
 })
 
-test('a body that is not JSON, not UTF-8, or nested without end is refused', async (t) => {
+test('a body that is not JSON, not UTF-8, or nested too deep is refused', async (t) => {
   const { user } = await setup(t)
   const api = jobApi(user)
   const post = (body: string | Buffer) =>
@@ -155,7 +155,7 @@ test('a body that is not JSON, not UTF-8, or nested without end is refused', asy
   assert.equal((await post(latin1)).status, 400)
 })
 
-test('a job of more than 16384 characters is refused with the size in the text', async (t) => {
+test('a job of more than 16384 characters is refused with its size', async (t) => {
   const { user } = await setup(t)
   const api = jobApi(user)
   const padded = (length: number) => {
@@ -177,7 +177,7 @@ test('a body of more than 1 MiB is cut off while it arrives', async (t) => {
   assert.equal(status, 413)
 })
 
-test('a user may have only so many jobs waiting', async (t) => {
+test('a user may have a limited number of waiting jobs', async (t) => {
   const { user, createUser } = await setup(t, { config: { jobQueueLimit: 3 } })
   const api = jobApi(user)
   const { job_id } = await api.submit('select 1')
@@ -191,7 +191,7 @@ test('a user may have only so many jobs waiting', async (t) => {
   await api.submit('select 5')
 })
 
-test('of requests that come at once exactly as many are queued as the limit allows', async (t) => {
+test('concurrent requests queue exactly as many jobs as the limit allows', async (t) => {
   const { user } = await setup(t, { config: { jobQueueLimit: 3 } })
   const api = jobApi(user)
   const answers = await Promise.all(
@@ -228,7 +228,7 @@ test('jobs need the master key of the account', async (t) => {
   await as(basic(other.username, user.masterToken), 403)
 })
 
-test('there is no list of jobs, and a job of another account is like one that does not exist', async (t) => {
+test('jobs have no list at the classic address, and a job of another account answers like an unknown one', async (t) => {
   const { user, createUser } = await setup(t)
   const api = jobApi(user)
   const list = await api.call('GET', api.path())
@@ -244,7 +244,7 @@ test('there is no list of jobs, and a job of another account is like one that do
   }
 })
 
-test('the same request with the same Idempotency-Key answers the same job', async (t) => {
+test('a repeated request with the same Idempotency-Key returns the same job', async (t) => {
   const { user, createUser } = await setup(t)
   const api = jobApi(user)
   const post = (query: unknown, key: string) =>
@@ -269,7 +269,7 @@ test('the same request with the same Idempotency-Key answers the same job', asyn
   assert.equal((await post('select 1', 'x'.repeat(256))).status, 400)
 })
 
-test('requests with one Idempotency-Key that come at once make one job', async (t) => {
+test('concurrent requests with one Idempotency-Key create one job', async (t) => {
   const { user } = await setup(t)
   const api = jobApi(user)
   const answers = await Promise.all(
@@ -282,7 +282,7 @@ test('requests with one Idempotency-Key that come at once make one job', async (
   assert.equal(answers.filter(({ headers }) => headers.has('idempotency-replayed')).length, 7)
 })
 
-test('the query of a waiting job can be changed to any valid form, and nothing else', async (t) => {
+test('the query of a waiting job can be changed to any valid form; nothing else can be changed', async (t) => {
   const { user } = await setup(t)
   const api = jobApi(user)
   const created = await api.submit('select 1')
@@ -316,7 +316,7 @@ test('a job that has been cancelled cannot be changed', async (t) => {
   assert.deepEqual(body.error, ['Job is not pending, it cannot be updated'])
 })
 
-test('waiting jobs are cancelled without ever running', async (t) => {
+test('a job that is cancelled while it waits never starts', async (t) => {
   const { user } = await setup(t)
   const api = jobApi(user)
   const array = await api.submit(['select 1', { query: 'select 2', onerror: 'select 3' }])
@@ -343,7 +343,7 @@ test('waiting jobs are cancelled without ever running', async (t) => {
   })
 })
 
-test('waiting for a job takes no longer than asked for', async (t) => {
+test('waiting for a job takes no longer than requested', async (t) => {
   const { user } = await setup(t)
   const api = jobApi(user)
   const { job_id } = await api.submit('select 1')
@@ -358,7 +358,7 @@ test('waiting for a job takes no longer than asked for', async (t) => {
   assert.equal((await api.call('GET', `${api.path(randomUUID())}?wait=5`)).status, 404)
 })
 
-test('who waits for a job, at either of its addresses, hears at once when it is cancelled', async (t) => {
+test('a request that waits for a job is answered at once when it is cancelled, at either address', async (t) => {
   const { user } = await setup(t)
   const api = jobApi(user)
   const { job_id } = await api.submit('select 1')
@@ -370,7 +370,7 @@ test('who waits for a job, at either of its addresses, hears at once when it is 
   for (const { body } of await Promise.all(waiting)) assert.equal(body.status, 'cancelled')
 })
 
-test('deleting a user takes its jobs along', async (t) => {
+test('deleting a user deletes its jobs', async (t) => {
   const { user, service, admin } = await setup(t)
   await jobApi(user).submit('select 1')
   const { deleteUser } = await import('../../src/accounts/delete-user.ts')

@@ -8,7 +8,7 @@ import { setup } from '../support/service/setup.ts'
 
 const options = { worker: true } as const
 
-test('a statement that pretends that the server goes down, and ends its backend, is not tried for ever', async (t) => {
+test('a statement that fakes a shutdown of the server and ends its backend is not retried for ever', async (t) => {
   const { user } = await setup(t, options)
   await user.sql('create sequence tries')
   for (const errcode of ['57P01', '57P02', '57P03']) {
@@ -30,7 +30,7 @@ test('a statement that pretends that the server goes down, and ends its backend,
   }
 })
 
-test('a row that nobody wants is not gathered in the memory of the worker', async (t) => {
+test('a worker discards rows of a SELECT and does not collect them in memory', async (t) => {
   const { user } = await setup(t, options)
   const before = process.memoryUsage().arrayBuffers
   let most = 0
@@ -43,7 +43,7 @@ test('a row that nobody wants is not gathered in the memory of the worker', asyn
   assert.ok(most < 75 * 1024 * 1024, `${most} bytes`)
 })
 
-test('an error text that is longer than anybody reads is cut', async (t) => {
+test('a very long error text is cut', async (t) => {
   const { user } = await setup(t, options)
   const job = await runJob(
     jobApi(user),
@@ -53,7 +53,7 @@ test('an error text that is longer than anybody reads is cut', async (t) => {
   assert.match(job.failed_reason!, /^x{8192}\.\.\.$/)
 })
 
-test('a text that is too deep for our parser happens whole or not at all, like any other', async (t) => {
+test('a text too deep for the parser is applied as a whole or not at all', async (t) => {
   const bundle = await setup(t, options)
   const { user, admin } = bundle
   const api = jobApi(user)
@@ -63,19 +63,19 @@ test('a text that is too deep for our parser happens whole or not at all, like a
   const { job_id } = await api.submit(`${deep}; ${endless}`)
   const { pid } = await untilRunning(bundle, job_id)
   await admin('select pg_terminate_backend($1)', [pid])
-  // Outside of a transaction nobody would know, and the job would have ended as unknown.
+  // Outside a transaction the outcome would be unknown, and so the job.
   await untilRunning(bundle, job_id)
   assert.equal((await api.cancel(job_id)).status, 'cancelled')
   assert.equal((await user.sql('select from ledger')).rowCount, 0)
 })
 
-test('a member whose jobs run is deleted within seconds, and its role does not come back', async (t) => {
+test('deleting a member ends its running jobs within seconds, and its role stays deleted', async (t) => {
   const bundle = await setup(t, options)
   const { admin, createOrganization, createUser, service } = bundle
   const { name } = await createOrganization()
   const member = await createUser({ organization: name })
   await runJob(jobApi(member), 'create table held ()')
-  // Run once more, it would hold up the deletion.
+  // If it ran again it would block the deletion.
   const { job_id } = await jobApi(member).submit(`lock table held; ${endless}`)
   await untilRunning(bundle, job_id)
   const began = performance.now()

@@ -5,7 +5,7 @@ import { startWorker } from '../../src/worker/worker.ts'
 import { itemsOf, jobApi, runJob } from '../support/jobs/job-api.ts'
 import { setup } from '../support/service/setup.ts'
 
-test('the start and the end of a job are logged, with its SQLSTATE and times, but nothing of its SQL', async (t) => {
+test('start and end of a job are logged with SQLSTATE and times, without its SQL', async (t) => {
   const { user, service } = await setup(t, { isIsolated: true })
   const lines: string[] = []
   const log = createLog('info', { write: (line) => void lines.push(line) })
@@ -29,7 +29,7 @@ test('the start and the end of a job are logged, with its SQLSTATE and times, bu
   assert.doesNotMatch(lines.join(''), /hidden/)
 })
 
-test('a job that failed tells the SQLSTATE beside the reason, on the job and on its item', async (t) => {
+test('a failed job shows the SQLSTATE beside the reason, on the job and on its item', async (t) => {
   const { user } = await setup(t, { worker: true })
   const job = await runJob(jobApi(user), ['select 1', 'select 1/0'])
   assert.deepEqual([job.failed_reason, job.failed_sqlstate], ['division by zero', '22012'])

@@ -6,7 +6,7 @@ import { findRunning, untilRunning } from '../support/postgres/running-statement
 import { wakeBackend } from '../support/postgres/stopped-backend.ts'
 import { eventually, type Setup, setup } from '../support/service/setup.ts'
 
-test('a write that was repeated and then arrives once more, late, changes nothing', async (t) => {
+test('a late copy of a repeated write changes nothing', async (t) => {
   const bundle = await setup(t, { worker: true, isIsolated: true })
   const { user, admin, service } = bundle
   const { control } = service.services.databases
@@ -19,7 +19,7 @@ test('a write that was repeated and then arrives once more, late, changes nothin
     'insert into ledger values (3); select pg_sleep(60)',
   ])
   await untilRunning(bundle, id, 0)
-  // The announcement of item 1 waits for the row of the job. Its backend is stopped there, and its connection cut.
+  // The announcement of item 1 waits for the lock of the job's row. Stop its backend there and cut its connection.
   const holder = await control.connect()
   await holder.query('begin')
   await holder.query('select from cartage.jobs where id = $1 for update', [id])
@@ -40,7 +40,7 @@ test('a write that was repeated and then arrives once more, late, changes nothin
   assert.equal((await user.sql('select from ledger')).rowCount, 3)
 })
 
-/** The backend that has waited for a job longer than a write does that shares its transaction with others. */
+/** The backend that has waited for a job's lock longer than a write in a shared transaction would. */
 async function waitingWriter({ admin, service }: Setup): Promise<number> {
   const { rows } = await admin(
     `select pid from pg_stat_activity where datname = $1 and wait_event_type = 'Lock' and query ~ 'write_jobs'

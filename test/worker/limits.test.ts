@@ -6,7 +6,7 @@ import { startWorker } from '../../src/worker/worker.ts'
 import { jobApi, runJob } from '../support/jobs/job-api.ts'
 import { setup, type TestUser } from '../support/service/setup.ts'
 
-/** Runs jobs that note when they were at work; answers how many were at most at the same time. */
+/** Runs jobs that record when they ran; returns how many ran at the same time at most. */
 async function mostAtOnce(users: readonly TestUser[], jobsEach: number): Promise<number> {
   const spans = await Promise.all(
     users.map(async (user) => {
@@ -29,7 +29,7 @@ const noteSpan = `do $$
   declare start timestamptz := clock_timestamp();
   begin perform pg_sleep(0.25); insert into span values (start, clock_timestamp()); end $$`
 
-test('one user has one job running, and they run oldest first', async (t) => {
+test('one user has one job running, the oldest first', async (t) => {
   const { user } = await setup(t, { worker: true })
   const api = jobApi(user)
   assert.equal(await mostAtOnce([user], 3), 1)
@@ -46,7 +46,7 @@ test('one user has one job running, and they run oldest first', async (t) => {
   )
 })
 
-test('the jobs of several users run at once, up to the limit of the host, over all workers', async (t) => {
+test('jobs of several users run concurrently, up to the limit of the host across all workers', async (t) => {
   const config = { jobsPerHost: 2, jobsPerWorker: 4 }
   const { user, createUser, service } = await setup(t, { worker: true, config })
   const { databases } = service.services
@@ -56,7 +56,7 @@ test('the jobs of several users run at once, up to the limit of the host, over a
   assert.equal(await mostAtOnce(users, 3), 2)
 })
 
-test('a worker takes no more than its share', async (t) => {
+test('a worker claims no more than its limit', async (t) => {
   const { user, createUser } = await setup(t, { worker: true, config: { jobsPerWorker: 2 } })
   const users = [user, await createUser(), await createUser(), await createUser()]
   assert.equal(await mostAtOnce(users, 3), 2)
@@ -67,7 +67,7 @@ test('a user may be given more than one slot', async (t) => {
   assert.equal(await mostAtOnce([user], 6), 3)
 })
 
-test('the queue of one user delays the job of another by one slot at most', async (t) => {
+test("the queue of one user delays another user's job by one slot at most", async (t) => {
   const config = { jobsPerWorker: 1, jobQueueLimit: 1000 }
   const { user, createUser } = await setup(t, { worker: true, config })
   const other = await createUser()
@@ -77,7 +77,7 @@ test('the queue of one user delays the job of another by one slot at most', asyn
   )
   const single = jobApi(other)
   const { job_id: singleId } = await single.submit({ query: ['select 1'] })
-  // By its created_at it was not in the queue yet: that takes as long as the machine is busy.
+  // Not its created_at: entering the queue takes longer on a busy machine.
   const queuedAt = new Date().toISOString()
   const job = await single.ended(singleId)
   const startedAt = (shown: typeof job) =>
@@ -90,7 +90,7 @@ test('the queue of one user delays the job of another by one slot at most', asyn
   assert.ok(between.length <= 1, `${between.length} jobs of the other user were started before`)
 })
 
-test('finished jobs are removed after their time, others never', async (t) => {
+test('finished jobs are removed after their retention time, all others stay', async (t) => {
   const { user, admin, service } = await setup(t, { isIsolated: true })
   const { config, databases } = service.services
   const api = jobApi(user)
@@ -98,7 +98,7 @@ test('finished jobs are removed after their time, others never', async (t) => {
   const finished = await Promise.all(Array.from({ length: 5 }, () => api.submit('select 1')))
   for (const { job_id } of finished) await api.cancel(job_id)
   const [old] = finished
-  // Past the watch on jobs.
+  // Bypasses the trigger that watches changes of jobs.
   await admin(
     `set session_replication_role = replica;
      update cartage.jobs set created_at = now() - interval '31 days', updated_at = now() - interval '31 days',

@@ -7,7 +7,7 @@ import { endOf, writeJobs } from '../../src/jobs/write-store.ts'
 import { endless, jobApi, runJob } from '../support/jobs/job-api.ts'
 import { eventually, type Setup, setup } from '../support/service/setup.ts'
 
-/** Notes in which transaction each write to a job was made. */
+/** Records the transaction of each write to a job. */
 async function watchWrites(
   t: TestContext,
   { service }: Setup,
@@ -39,25 +39,25 @@ async function watchWrites(
   }
 }
 
-test('a job is queued and given to the worker of its process with one wait for the disk', async (t) => {
+test('queueing a job and giving it to the worker of its process takes one wait for the disk', async (t) => {
   const bundle = await setup(t, { worker: true, isIsolated: true })
   const writesOf = await watchWrites(t, bundle)
   const api = jobApi(bundle.user)
-  // The worker may be busy with the end of the job before.
+  // The worker may still be writing the end of the job before.
   await eventually(async () => {
     const { job_id: id } = await runJob(api, 'select 1')
     assert.deepEqual(await writesOf(id), ['running', 'running', 'done'], 'given, announced, ended')
   }, 60_000)
 })
 
-test('a job that comes alone waits if its host has no room', async (t) => {
+test('a single job waits while its host has no free slot', async (t) => {
   const { user, createUser } = await setup(t, {
     worker: true,
     isIsolated: true,
     config: { jobsPerHost: 1, jobsPerWorker: 4 },
   })
   const [first, second] = [jobApi(user), jobApi(await createUser())]
-  // So that both have been here before.
+  // So that both users are known to the worker.
   for (const api of [first, second]) await runJob(api, 'select 1')
   const { job_id: long } = await first.submit(endless)
   await eventually(async () => assert.equal((await first.read(long)).status, 'running'))
@@ -67,7 +67,7 @@ test('a job that comes alone waits if its host has no room', async (t) => {
   assert.equal((await second.ended(id)).status, 'done')
 })
 
-test('a job that comes alone overtakes nobody, is started once, and not for a user who is deleted', async (t) => {
+test('a single job overtakes no other, starts once, and does not start for a deleted user', async (t) => {
   const { user, createUser, service } = await setup(t, { isIsolated: true })
   const { databases, config } = service.services
   const { control } = databases
@@ -114,7 +114,7 @@ test('a job that comes alone overtakes nobody, is started once, and not for a us
   await control.query(`update cartage.users set state = 'active' where id = $1`, [account.userId])
 })
 
-test('who waits for a job at the process that runs it reads what is in the database', async (t) => {
+test('a request that waits for a job in the process that runs it returns what the database has', async (t) => {
   const { user, service } = await setup(t, { worker: true, isIsolated: true })
   const api = jobApi(user)
   const queries = [
@@ -141,7 +141,7 @@ test('who waits for a job at the process that runs it reads what is in the datab
   }
 })
 
-test('who waits for a running job hears at once that it was cancelled, and in time that it still runs', async (t) => {
+test('a request that waits for a running job learns of a cancel at once, and times out if the job still runs', async (t) => {
   const { user } = await setup(t, { worker: true })
   const api = jobApi(user)
   const { job_id: id } = await api.submit('select pg_sleep(600)')
@@ -153,7 +153,7 @@ test('who waits for a running job hears at once that it was cancelled, and in ti
   for (const { body } of await Promise.all(waiting)) assert.equal(body.status, 'cancelled')
 })
 
-test('a job in the hands of a worker is shown to nobody but its owner', async (t) => {
+test('a running job is visible only to its owner', async (t) => {
   const { user, createUser } = await setup(t, { worker: true })
   const api = jobApi(user)
   const stranger = jobApi(await createUser())

@@ -9,7 +9,7 @@ import { eventually, type Setup, setup } from '../support/service/setup.ts'
 
 const takeoverMs = 15_000
 
-/** The process that runs a job, once the statement of the given item has been sent. */
+/** The process that runs a job, after the statement of the given item was sent. */
 async function holderOf(
   bundle: Setup,
   jobId: string,
@@ -25,7 +25,7 @@ async function holderOf(
   return workers.find(({ pid }) => rows[0].name.endsWith(` ${pid}`))!
 }
 
-test('the job of a killed worker is gone on with by another one, and nothing happens twice', async (t) => {
+test('another worker continues the job of a killed one, and nothing is applied twice', async (t) => {
   const bundle = await setup(t, { isIsolated: true })
   const { user } = bundle
   const api = jobApi(user)
@@ -55,7 +55,7 @@ test('the job of a killed worker is gone on with by another one, and nothing hap
   )
 })
 
-test('a stopped worker is given up, and has nothing to say when it wakes up', async (t) => {
+test('a frozen worker loses its job, and writes nothing when it continues', async (t) => {
   const bundle = await setup(t, { isIsolated: true })
   const { user } = bundle
   const api = jobApi(user)
@@ -67,7 +67,7 @@ test('a stopped worker is given up, and has nothing to say when it wakes up', as
   ])
   const stopped = await holderOf(bundle, job_id, 0, workers)
   stopped.signal('SIGSTOP')
-  // The first item commits by itself meanwhile; the second is run by the other worker.
+  // The first item commits by itself meanwhile; the other worker runs the second.
   const job = await api.ended(job_id)
   assert.deepEqual(statusesOf(job), ['done', 'done'])
   stopped.signal('SIGCONT')
@@ -85,7 +85,7 @@ test('a stopped worker is given up, and has nothing to say when it wakes up', as
   assert.equal((await runJob(api, 'select 1')).status, 'done')
 })
 
-test('nobody knows of a statement outside of a transaction whose worker died, and the job says so', async (t) => {
+test('a statement outside a transaction whose worker died ends the job as unknown', async (t) => {
   const bundle = await setup(t, { isIsolated: true })
   const api = jobApi(bundle.user)
   const workers = await Promise.all([startWorkerProcess(t, bundle), startWorkerProcess(t, bundle)])
@@ -102,7 +102,7 @@ test('nobody knows of a statement outside of a transaction whose worker died, an
   assert.equal(job.fallback_status, 'skipped')
 })
 
-test('SIGTERM gives running statements their time, gives the rest back, and ends with 0', async (t) => {
+test('on SIGTERM a worker gives running statements time, gives back the rest and exits with 0', async (t) => {
   const bundle = await setup(t, { isIsolated: true })
   const { user, createUser } = bundle
   const patient = jobApi(user)
@@ -132,7 +132,7 @@ test('SIGTERM gives running statements their time, gives the rest back, and ends
   assert.equal((await long.cancel(endless.job_id)).status, 'cancelled')
 })
 
-test('what was learnt before a crash of the server is asked again, and nothing happens twice', async (t) => {
+test('a worker checks again what it read before a crash of the server, and nothing is applied twice', async (t) => {
   const bundle = await setup(t, { worker: true })
   const { user, admin, service } = bundle
   const api = jobApi(user)
@@ -144,7 +144,7 @@ test('what was learnt before a crash of the server is asked again, and nothing h
   ])
   for (const item of [0, 1]) {
     await untilRunning(bundle, job_id, item)
-    // As a crash would leave it.
+    // The state after a crash.
     await admin('delete from cartage.server_epoch', [], service.services.config.namespace)
   }
   assert.deepEqual(statusesOf(await api.ended(job_id)), ['done', 'done', 'done'])
@@ -152,7 +152,7 @@ test('what was learnt before a crash of the server is asked again, and nothing h
   assert.deepEqual(rows, [{ item: 0 }, { item: 1 }, { item: 2 }])
 })
 
-test('a worker whose control connections are cut goes on with its jobs', async (t) => {
+test('a worker whose control connections are cut continues its jobs', async (t) => {
   const bundle = await setup(t, { isIsolated: true })
   const { user, admin, service } = bundle
   const api = jobApi(user)

@@ -12,7 +12,7 @@ import { runSql, withDatabase } from '../support/runner/namespace.ts'
 import { newInstallation } from '../support/service/installation.ts'
 import { eventually, type Setup, setup, type TestUser } from '../support/service/setup.ts'
 
-/** The last of three jobs of the user, which is handed over with the end of the one before. */
+/** Submits three jobs of the user and returns the last, which is claimed with the end of the one before. */
 async function submitLast({ user }: Setup, query: unknown) {
   const api = jobApi(user)
   const release = await submitGate(user)
@@ -23,7 +23,7 @@ async function submitLast({ user }: Setup, query: unknown) {
   return { api, id }
 }
 
-/** A job that ends when it is told to: those that are submitted meanwhile wait for it. */
+/** A job that ends on request; jobs submitted meanwhile wait for it. */
 async function submitGate(user: TestUser): Promise<() => Promise<unknown>> {
   await user.sql('create table go ()')
   await jobApi(user).submit(
@@ -32,7 +32,7 @@ async function submitGate(user: TestUser): Promise<() => Promise<unknown>> {
   return () => user.sql('insert into go default values')
 }
 
-test('a job given with the end of the last one can be cancelled, and then has not happened', async (t) => {
+test('a job claimed with the end of the last one can be cancelled, and then is not applied', async (t) => {
   const bundle = await setup(t, { worker: true })
   const { user } = bundle
   await user.sql('create table ledger (item int)')
@@ -42,14 +42,14 @@ test('a job given with the end of the last one can be cancelled, and then has no
   assert.equal((await runJob(api, 'insert into ledger values (2)')).status, 'done')
 })
 
-test('a job given with the end of the last one that cannot run in a transaction runs outside of one', async (t) => {
+test('a job claimed with the end of the last one runs outside a transaction if it must', async (t) => {
   const bundle = await setup(t, { worker: true })
   await bundle.user.sql('create table ledger (item int)')
   const { api, id } = await submitLast(bundle, 'vacuum ledger')
   assert.equal((await api.ended(id)).status, 'done')
 })
 
-test('what one job leaves on its connection the next one does not find', async (t) => {
+test('a job leaves nothing in the session for the next one', async (t) => {
   const { user } = await setup(t, { worker: true })
   const api = jobApi(user)
   await user.sql('create table found (what text)')
@@ -70,7 +70,7 @@ test('what one job leaves on its connection the next one does not find', async (
   assert.notEqual(rows[1]!.what, null)
 })
 
-test('after the last job no transaction is left open', async (t) => {
+test('no transaction stays open after the last job', async (t) => {
   const { user, admin } = await setup(t, { worker: true })
   const api = jobApi(user)
   const jobs = await Promise.all(Array.from({ length: 30 }, () => api.submit('select 1')))
@@ -84,7 +84,7 @@ test('after the last job no transaction is left open', async (t) => {
   }, 2_000)
 })
 
-test('a job that somebody holds delays neither the jobs of others nor their submission', async (t) => {
+test("a locked job row delays neither other users' jobs nor their submission", async (t) => {
   const bundle = await setup(t, { worker: true })
   const { user, createUser, service } = bundle
   const { control } = service.services.databases
@@ -109,7 +109,7 @@ test('a job that somebody holds delays neither the jobs of others nor their subm
   assert.equal((await jobApi(user).ended((await late).job_id)).status, 'done')
 })
 
-test('a job does not overtake an older one of its user that somebody holds for a moment', async (t) => {
+test('a job does not overtake an older one of its user whose row is locked for a moment', async (t) => {
   const { user, createUser, service } = await setup(t, { worker: true })
   const { control } = service.services.databases
   const api = jobApi(user)
@@ -131,7 +131,7 @@ test('a job does not overtake an older one of its user that somebody holds for a
   )
 })
 
-/** Locks rows until the answer is called. */
+/** Locks rows until the returned function is called. */
 async function hold(control: Pool, lock: string, values: unknown[]): Promise<() => Promise<void>> {
   const client: PoolClient = await control.connect()
   await client.query('begin')
@@ -162,11 +162,11 @@ test('a claim is on the disk before it is answered', async (t) => {
   }
 })
 
-test('a job that a worker was given by an answer that never arrived is not lost', async (t) => {
+test('a job is not lost when the answer that gives it to a worker is lost', async (t) => {
   const { user, service } = await setup(t, { worker: true, isIsolated: true })
   const { control } = service.services.databases
   const api = jobApi(user)
-  // Meanwhile nobody claims.
+  // No claims are possible meanwhile.
   const release = await hold(control, 'select pg_advisory_xact_lock(7238010)', [])
   const { job_id: id } = await api.submit('select 1')
   await control.query(
@@ -178,7 +178,7 @@ test('a job that a worker was given by an answer that never arrived is not lost'
   assert.equal((await api.ended(id)).status, 'done')
 })
 
-test('a job whose answer is merely slow stays with its worker', async (t) => {
+test('a job stays with its worker when the answer is only slow', async (t) => {
   const installation = await newInstallation(t)
   const proxy = await startProxy(t, installation.keys.adminUrl)
   const service = await installation.start({ keys: { adminUrl: proxy.url }, parts: { worker: true } })
@@ -188,7 +188,7 @@ test('a job whose answer is merely slow stays with its worker', async (t) => {
   await api.ended((await api.submit('select 1')).job_id)
   const slow: Flow[] = []
   proxy.watch((flow, text) => {
-    // Either may give the job to the worker.
+    // Both statements can give the job to the worker.
     if (!/enqueue-jobs|write-jobs/.test(text)) return
     slow.push(flow)
     flow.holdAnswers()
@@ -202,7 +202,7 @@ test('a job whose answer is merely slow stays with its worker', async (t) => {
     assert.ok(found)
     return found
   })
-  // Long enough for the look at the claims of each second, not for the connection to be given up.
+  // Long enough for the check of claims each second, too short for the connection to be given up.
   await sleep(2_500)
   assert.deepEqual(await claimOf(), claimed)
   proxy.watch(() => undefined)
@@ -210,7 +210,7 @@ test('a job whose answer is merely slow stays with its worker', async (t) => {
   assert.equal((await api.ended((await submitted).job_id)).status, 'done')
 })
 
-test('a user who was served by a clock that was set back is not the last for an hour', async (t) => {
+test('a user served before the clock was set back does not wait an hour for its turn', async (t) => {
   const {
     user,
     createUser: another,
@@ -236,7 +236,7 @@ test('a user who was served by a clock that was set back is not the last for an 
   for (const id of many) await other.cancel(id).catch(() => undefined)
 })
 
-test('a job for which nobody may claim just now is claimed a moment later', async (t) => {
+test('a job that cannot be claimed because claims are locked is claimed right after', async (t) => {
   const { user, service } = await setup(t, { worker: true, isIsolated: true })
   const api = jobApi(user)
   const waits: number[] = []
@@ -254,12 +254,12 @@ test('a job for which nobody may claim just now is claimed a moment later', asyn
     assert.equal((await api.ended(id)).status, 'done')
     waits.push(performance.now() - released)
   }
-  // Beneath it lies the look of every second.
+  // Less than the poll of every second would take.
   const median = waits.sort((one, other) => one - other)[3]!
   assert.ok(median < 250, `${median} ms`)
 })
 
-test('more than ten jobs at once are nothing to warn of', async (t) => {
+test('more than ten concurrent jobs cause no warning of Node', async (t) => {
   const warnings: Error[] = []
   const note = (warning: Error) => warnings.push(warning)
   process.on('warning', note)
@@ -274,7 +274,7 @@ test('more than ten jobs at once are nothing to warn of', async (t) => {
   assert.deepEqual(warnings, [])
 })
 
-test('who ends a job is given none while somebody on another host comes first', async (t) => {
+test('a worker that ends a job gets no new one while a user on another host is next', async (t) => {
   const { user, createUser, service } = await setup(t, { isIsolated: true })
   const { control } = service.services.databases
   const elsewhere = await createUser()
@@ -311,7 +311,7 @@ test('who ends a job is given none while somebody on another host comes first', 
   assert.equal((await end(second!, [1])).claimed.length, 1)
 })
 
-/** The worker has something to write to a job that somebody holds. */
+/** Waits until the worker has a write blocked by a lock on the job. */
 async function isWaitedFor({ admin, service }: Setup): Promise<void> {
   const { rowCount } = await admin(
     `select from pg_stat_activity where datname = $1 and wait_event_type = 'Lock'`,

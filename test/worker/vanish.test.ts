@@ -14,7 +14,7 @@ import { eventually, type Setup, setup } from '../support/service/setup.ts'
 
 const options = { worker: true } as const
 
-test('a user can be deleted while its job runs, and the worker goes on', async (t) => {
+test('a user can be deleted while its job runs, and the worker continues', async (t) => {
   const bundle = await setup(t, options)
   const { user, createUser, service, admin } = bundle
   const { job_id } = await jobApi(user).submit([endless, 'select 1'])
@@ -25,7 +25,7 @@ test('a user can be deleted while its job runs, and the worker goes on', async (
   assert.equal((await runJob(jobApi(await createUser()), 'select 1')).status, 'done')
 })
 
-test('a job whose database is gone ends as failed, and says so without a name', async (t) => {
+test('a job whose database is gone fails, and the error does not name the database', async (t) => {
   const bundle = await setup(t, options)
   const { user, createUser, admin } = bundle
   const api = jobApi(user)
@@ -41,7 +41,7 @@ test('a job whose database is gone ends as failed, and says so without a name', 
   assert.equal((await runJob(jobApi(await createUser()), 'select 1')).status, 'done')
 })
 
-test('a job whose role is gone ends as failed', async (t) => {
+test('a job whose role is gone fails', async (t) => {
   const { user, admin } = await setup(t, options)
   const { masterRole, database } = user.account
   await admin(`drop owned by "${masterRole}" cascade`, [], database)
@@ -52,7 +52,7 @@ test('a job whose role is gone ends as failed', async (t) => {
   await admin(`create role "${masterRole}"`)
 })
 
-/** A second cluster that can be taken away: the way to it leads through a port of ours. */
+/** A second cluster that can be cut off: connections go through a port of the test. */
 async function removableHost({ service }: Setup) {
   const dataDir = await mkdtemp(join(tmpdir(), 'cartage-host-'))
   await chmod(dataDir, 0o711)
@@ -82,7 +82,7 @@ async function removableHost({ service }: Setup) {
     for (const socket of sockets) socket.destroy()
     return new Promise((done) => proxy.close(done))
   }
-  // After the users that live there have been deleted.
+  // After the users on that host were deleted.
   after(async () => {
     await takeAway()
     await cluster.stop()
@@ -96,7 +96,7 @@ async function removableHost({ service }: Setup) {
   return { host, takeAway, bringBack: () => listen(port) }
 }
 
-test('the jobs of a host that is down wait for it, and hold up nobody else', async (t) => {
+test('jobs of a host that is down wait for it and delay no others', async (t) => {
   const bundle = await setup(t, { ...options, config: { jobsPerWorker: 2 } })
   const { user, createUser } = bundle
   const { host, takeAway, bringBack } = await removableHost(bundle)

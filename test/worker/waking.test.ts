@@ -4,7 +4,7 @@ import { queueChannel } from '../../src/jobs/queue-store.ts'
 import { jobApi, runJob } from '../support/jobs/job-api.ts'
 import { eventually, type Setup, setup } from '../support/service/setup.ts'
 
-/** What the workers of other processes would hear. */
+/** The notifications that workers of other processes get. */
 async function listen(t: TestContext, { service }: Setup): Promise<string[]> {
   const heard: string[] = []
   const client = await service.services.databases.control.connect()
@@ -14,7 +14,7 @@ async function listen(t: TestContext, { service }: Setup): Promise<string[]> {
   return heard
 }
 
-test('the worker of the process that got a job is told of it, and nobody else is woken', async (t) => {
+test('a new job wakes the worker of its own process and no other', async (t) => {
   const bundle = await setup(t, { worker: true, isIsolated: true })
   const heard = await listen(t, bundle)
   for (let turn = 0; turn < 5; turn++) {
@@ -27,7 +27,7 @@ test('the worker of the process that got a job is told of it, and nobody else is
   await eventually(() => assert.deepEqual(heard, ['the end']))
 })
 
-test('a job that comes while the worker of the process has its hands full wakes the others', async (t) => {
+test('a new job wakes the workers of other processes if the own one is busy', async (t) => {
   const bundle = await setup(t, { worker: true, isIsolated: true, config: { jobsPerWorker: 1 } })
   const other = jobApi(await bundle.createUser())
   const api = jobApi(bundle.user)
@@ -40,7 +40,7 @@ test('a job that comes while the worker of the process has its hands full wakes 
   assert.equal((await other.ended(id)).status, 'done')
 })
 
-test('a job that a process without a worker gets wakes the workers of others', async (t) => {
+test('a new job in a process without a worker wakes the workers of others', async (t) => {
   const bundle = await setup(t, { isIsolated: true })
   const heard = await listen(t, bundle)
   const { job_id: id } = await jobApi(bundle.user).submit('select 1')

@@ -21,7 +21,7 @@ async function createPlaces(user: TestUser): Promise<void> {
 const placesOf = async (user: TestUser) =>
   (await user.sql('select id, name, since::text as since from places order by id')).rows
 
-test('on_conflict=update inserts new rows and updates those whose key is there', async (t) => {
+test('on_conflict=update inserts new rows and updates those whose key exists', async (t) => {
   const { user, ...rest } = await setup(t)
   await createPlaces(user)
   const reply = await load(user, 'COPY places (name, id) FROM STDIN CSV', 'ONE,1\nthree,3\n', update)
@@ -34,7 +34,7 @@ test('on_conflict=update inserts new rows and updates those whose key is there',
   await assertAtRest({ user, ...rest }, user)
 })
 
-test('on_conflict=nothing leaves rows whose key is there as they are', async (t) => {
+test('on_conflict=nothing leaves rows whose key exists as they are', async (t) => {
   const { user } = await setup(t)
   await createPlaces(user)
   const reply = await load(user, 'COPY places FROM STDIN CSV', '1,ONE,\n3,three,2003-03-03\n3,again,\n', {
@@ -45,7 +45,7 @@ test('on_conflict=nothing leaves rows whose key is there as they are', async (t)
   assert.deepEqual((await placesOf(user)).at(-1), { id: 3, name: 'three', since: '2003-03-03' })
 })
 
-test('of rows with one key the last one wins, and rows without a key are all kept', async (t) => {
+test('the last of several rows with one key wins, and rows without a key are all kept', async (t) => {
   const { user } = await setup(t)
   await user.sql('create table t (a int, b text, n int); create unique index on t (b, a)')
   const rows = '1,x,1\n1,x,2\n,x,3\n,x,4\n1,x,5\n'
@@ -54,7 +54,7 @@ test('of rows with one key the last one wins, and rows without a key are all kep
   assert.deepEqual((await user.sql('select n from t order by n')).rows, [{ n: 3 }, { n: 4 }, { n: 5 }])
 })
 
-test('without a unique index on the key the answer is the CREATE INDEX to run', async (t) => {
+test('without a unique index on the key the answer names the CREATE INDEX to run', async (t) => {
   const { user } = await setup(t)
   await user.sql(`create table "My places" (id int, "Name" text);
     create unique index on "My places" ("Name") where id > 0`)
@@ -70,7 +70,7 @@ test('without a unique index on the key the answer is the CREATE INDEX to run', 
   )
 })
 
-test('bad rows are left out of a merge, those that only the table refuses too', async (t) => {
+test('a merge leaves out bad rows, also those refused by a constraint of the table', async (t) => {
   const { user } = await setup(t)
   await user.sql(`create table places (id int primary key, name text not null check (name <> 'no'));
     insert into places values (1, 'one')`)
@@ -93,7 +93,7 @@ test('bad rows are left out of a merge, those that only the table refuses too', 
   ])
 })
 
-test('identity and generated columns, other schemas and words that need quotes are merged', async (t) => {
+test('a merge handles identity and generated columns, other schemas and names that need quotes', async (t) => {
   const { user } = await setup(t)
   await user.sql(`create schema other;
     create table other."order" (
@@ -129,7 +129,7 @@ test('rows are merged into a partitioned table, and counted', async (t) => {
   )
 })
 
-test('a key names a column with a comma in quotes', async (t) => {
+test('in key, quotes enclose a column name that has a comma', async (t) => {
   const started = await setup(t)
   const { user } = started
   await user.sql(`create table odd ("a,b" int, " ""c" int, d text, unique ("a,b", " ""c"));
@@ -145,7 +145,7 @@ test('a key names a column with a comma in quotes', async (t) => {
   assert.equal(answer.updated_rows, 1)
 })
 
-test('an error in a merge stores nothing and names the table of the caller', async (t) => {
+test("an error in a merge stores nothing and names the caller's table", async (t) => {
   const { user } = await setup(t)
   await createPlaces(user)
   const reply = await load(user, 'COPY places (id, name) FROM STDIN CSV', '1,ONE\nx,two\n', update)
@@ -154,7 +154,7 @@ test('an error in a merge stores nothing and names the table of the caller', asy
   assert.equal((await placesOf(user))[0].name, 'one')
 })
 
-test('a merge needs a key with the rights of INSERT ... ON CONFLICT', async (t) => {
+test('a merge needs the rights of INSERT ... ON CONFLICT', async (t) => {
   const { user } = await setup(t)
   await createPlaces(user)
   const table = { schema: 'public', name: 'places' }
@@ -177,7 +177,7 @@ test('a merge needs a key with the rights of INSERT ... ON CONFLICT', async (t) 
   assert.equal((await load(stranger, q, '1,ONE\n', update)).status, 403)
 })
 
-test('what makes no sense is refused with the reason', async (t) => {
+test('parameters of a merge that do not fit are refused with the reason', async (t) => {
   const { user } = await setup(t)
   await createPlaces(user)
   const q = 'COPY places (id, name) FROM STDIN CSV'

@@ -29,7 +29,7 @@ const load = (
 
 type Rejected = { line: number; column: string; value: string; error: string; sqlstate: string; text: string }
 
-test('rows that PostgreSQL refuses are left out and told, all others are stored', async (t) => {
+test('rows that PostgreSQL refuses are left out and reported, all others are stored', async (t) => {
   const { user } = await setup(t)
   await createTable(user)
   const reply = await load(user, intoT, '1,one\nx,two\n3,"three\nlines"\n4\n5,five\n')
@@ -67,14 +67,14 @@ test('rows that PostgreSQL refuses are left out and told, all others are stored'
   ])
 })
 
-test('without a bad row nothing is rejected', async (t) => {
+test('a load without bad rows rejects nothing', async (t) => {
   const { user } = await setup(t)
   await createTable(user)
   const { body } = await load(user, intoT, '1,one\n2,two')
   assert.deepEqual([body.total_rows, body.rejected_rows, body.rejected], [2, 0, []])
 })
 
-test('bad rows in a long file, compressed, are found by their lines', async (t) => {
+test('bad rows in a long compressed file are reported by line', async (t) => {
   const { user, ...rest } = await setup(t)
   await createTable(user)
   const bad = new Set([1, 2, 777, 50_000, 50_001, 149_999, 150_000])
@@ -99,7 +99,7 @@ test('bad rows in a long file, compressed, are found by their lines', async (t) 
   await assertAtRest({ user, ...rest }, user)
 })
 
-test('every kind of refusal costs its row: type, constraint, unique key, foreign key, trigger', async (t) => {
+test('type, constraint, unique key, foreign key and trigger errors each reject only their row', async (t) => {
   const { user } = await setup(t)
   await user.sql(`create table kinds (kind text primary key);
     insert into kinds values ('a'), ('b');
@@ -125,7 +125,7 @@ test('every kind of refusal costs its row: type, constraint, unique key, foreign
   assert.equal(rejected[4]!.error, 'thirteen is not wanted')
 })
 
-test('thousands of bad rows all over a file are left out, and all others stored', async (t) => {
+test('thousands of bad rows across a file are left out, and all others are stored', async (t) => {
   const { user } = await setup(t)
   await createTable(user)
   const lines = Array.from({ length: 40_000 }, (_, at) => (at % 20 === 0 ? `x${at},n` : `${at},n`))
@@ -148,7 +148,7 @@ test('one row more than max_bad_rows fails the whole load', async (t) => {
   await assertAtRest({ user, ...rest }, user)
 })
 
-test('no row left is an error that tells why', async (t) => {
+test('a load with no good row fails with the reason', async (t) => {
   const { user } = await setup(t)
   await createTable(user)
   const reply = await load(user, intoT, 'x,one\ny,two\n')
@@ -173,7 +173,7 @@ test('rejects=all lists every row with its whole text', async (t) => {
   )
 })
 
-test('text format: escaped line ends belong to the row, and \\. ends the data', async (t) => {
+test('text format: an escaped line end belongs to its row, and \\. ends the data', async (t) => {
   const { user } = await setup(t)
   await createTable(user)
   const body = '1\tone\\nline\n2\ttwo\\\nlines\nx\tthree\n4\tfour\n\\.\n5\tfive\n'
@@ -189,7 +189,7 @@ test('text format: escaped line ends belong to the row, and \\. ends the data', 
   ])
 })
 
-test('a quotation mark that is not closed costs its line', async (t) => {
+test('a quotation mark that is never closed rejects its line', async (t) => {
   const { user } = await setup(t)
   await createTable(user)
   const { body } = await load(user, intoT, '1,one\n2,"two\n3,three\n4,four\n')
@@ -198,7 +198,7 @@ test('a quotation mark that is not closed costs its line', async (t) => {
   assert.deepEqual([row!.line, row!.error, row!.text], [2, 'unterminated CSV quoted field', '2,"two'])
 })
 
-test('other quotes, escapes, line ends and encodings are those of the COPY', async (t) => {
+test('quotes, escapes, line ends and encoding follow the options of the COPY', async (t) => {
   const { user } = await setup(t)
   await user.sql('create table t (id int, name text)')
   const cases: [q: string, body: Buffer | string, name: string, line: number][] = [
@@ -218,7 +218,7 @@ test('other quotes, escapes, line ends and encodings are those of the COPY', asy
   }
 })
 
-test('text that is not in its encoding costs its row', async (t) => {
+test('text that is invalid in its encoding rejects its row', async (t) => {
   const { user } = await setup(t)
   await createTable(user)
   const body = Buffer.concat([
@@ -237,7 +237,7 @@ test('text that is not in its encoding costs its row', async (t) => {
   assert.equal(reply.body.total_rows, 2)
 })
 
-test('a header is ignored once, and one that must match fails the load', async (t) => {
+test('a header is skipped once, and a header that must match fails the load if it does not', async (t) => {
   const { user } = await setup(t)
   await createTable(user)
   const matching = 'COPY t FROM STDIN WITH (FORMAT csv, HEADER match)'
@@ -266,7 +266,7 @@ test('a load beyond the quota fails as a whole', async (t) => {
   assert.equal(await countRows(user), 0)
 })
 
-test('the table of the load is made with the rows that are left', async (t) => {
+test('a load that creates its table stores the good rows in it', async (t) => {
   const { user } = await setup(t)
   const sql = 'create table made (id int);\ncopy made from stdin csv\n'
   const url = `${user.base}/api/v2/sql/copyfrom?api_key=${user.masterToken}&sql_bytes=${sql.length}&on_error=skip`
@@ -281,7 +281,7 @@ test('the table of the load is made with the rows that are left', async (t) => {
   assert.equal((await user.sql(`select to_regclass('more') as more`)).rows[0].more, null)
 })
 
-test('what cannot be skipped is refused with the reason', async (t) => {
+test('options that on_error=skip does not support are refused with the reason', async (t) => {
   const { user } = await setup(t)
   await createTable(user)
   const cases: [q: string, options: Record<string, string>, text: RegExp][] = [
@@ -299,7 +299,7 @@ test('what cannot be skipped is refused with the reason', async (t) => {
   }
 })
 
-test('a client that leaves stores nothing', async (t) => {
+test('a client that disconnects stores nothing', async (t) => {
   const { user, ...rest } = await setup(t)
   await createTable(user)
   const leaving = new AbortController()

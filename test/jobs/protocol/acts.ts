@@ -5,12 +5,12 @@ import type { State } from './state.ts'
 
 export type Act = ActOn<State>
 
-/** Whether the bounds of the search still allow it. */
+/** Whether the bounds of the search still allow this chance. */
 export function may({ left }: State, chance: Chance): boolean {
   return left[chance] > 0
 }
 
-/** Uses up one chance. What can no longer matter is forgotten, so that more states are equal. */
+/** Uses up one chance. Details that no longer matter are dropped, so that more states are equal. */
 export function spend(state: State, chance: Chance): State {
   const left = spent(state.left, chance)
   return left.serverCrash > 0 ? { ...state, left } : { ...state, left, servers: withoutTails(state) }

@@ -3,7 +3,7 @@ import type { Setting } from './protocol.ts'
 import { endItem, retryItem } from './run.ts'
 import { append, type Backend, endBackend, host, isSame, put, putRun, type State } from './state.ts'
 
-/** A backend that was sent a statement commits, whether or not anybody still listens. */
+/** A backend that received a statement commits it, even if its connection is gone. */
 export function backendActs(setting: Setting, state: State): readonly Act[] {
   return state.backends
     .filter(({ isSent }) => isSent)
@@ -33,7 +33,9 @@ function commit({ place }: Setting, state: State, backend: Backend, listener: nu
   return [[`${name}, and waits for the replica`, { ...committed, backends: waiting }]]
 }
 
-/** In the log of the control database a commit does not wait for the disk: the record of it comes later, and does. */
+/**
+ * In the log of the control database a commit need not wait for the disk: the job's own record comes later and does.
+ */
 function appendCommit(state: State, { flight, item }: Backend): State {
   const { committedXids, applied } = host(state).log
   const change = {
@@ -43,13 +45,13 @@ function appendCommit(state: State, { flight, item }: Backend): State {
   return append(state, 'host', change, state.servers.length > 1)
 }
 
-/** The transaction is over, and the worker is told if it still listens. */
+/** The transaction has ended; the worker is told if it still listens. */
 function answer(state: State, { flight }: Backend, listener: number): State {
   const told = listener === -1 ? state : endItem(state, listener, 'succeed')
   return endBackend(told, flight)
 }
 
-/** A commit ends when the replica has confirmed it; or when somebody cancels the wait, with no more than a warning. */
+/** A commit ends when the replica has confirmed it, or when an administrator cancels the wait: that only warns. */
 function waitForReplica(
   { protocol }: Setting,
   state: State,
@@ -66,7 +68,7 @@ function waitForReplica(
   return [[`the wait of xid ${flight.xid} for the replica is cancelled`, told]]
 }
 
-/** The worker hears nothing any more; the backend goes on. */
+/** The worker gets no answer any more; the backend continues. */
 function loseConnection(state: State, { flight }: Backend, listener: number): readonly Act[] {
   if (listener === -1 || !may(state, 'cutConnection')) return []
   const cut = putRun(spend(state, 'cutConnection'), listener, { stage: 'settle' })
@@ -79,7 +81,7 @@ function fail(state: State, { flight, item }: Backend, listener: number): readon
   return [[`item ${item} fails`, answerFailure(spend(state, 'failure'), flight, listener)]]
 }
 
-/** The statement raises an error that another attempt may mend. */
+/** The statement raises an error that may be retried. */
 function failForNow(
   { protocol }: Setting,
   state: State,

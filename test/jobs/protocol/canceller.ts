@@ -4,7 +4,7 @@ import type { Progress } from './progress.ts'
 import type { Setting } from './protocol.ts'
 import { type Canceller, host, isSame, newId, rowOf, type State } from './state.ts'
 
-/** All that a canceller may do next. While it works nobody else can write to the row; should it die, nothing was said. */
+/** All that a canceller may do next. It holds the lock of the row while it works; if it dies, nothing was answered. */
 export function cancellerActs(setting: Setting, state: State): readonly Act[] {
   const { canceller } = state
   if (!canceller) return lock(setting, state)
@@ -25,7 +25,10 @@ function lock({ protocol, place }: Setting, state: State): readonly Act[] {
   return [['the canceller locks the row', { ...spent, canceller }]]
 }
 
-/** Ends the backend of the flight and asks: an item that has committed is done, and the cancel is about what follows. */
+/**
+ * Ends the backend of the flight and asks for the outcome: a committed item is done, and the cancel applies to the
+ * rest.
+ */
 function stop(setting: Setting, state: State, canceller: Canceller): readonly Act[] {
   const { flight } = canceller
   const job = canceller.job.begun()
@@ -45,7 +48,7 @@ function stop(setting: Setting, state: State, canceller: Canceller): readonly Ac
   return [[`the canceller settles the flight of item ${job.item}: ${outcome}`, next]]
 }
 
-/** Leaves a mark of its own, so that a worker whose announcement was lost can no longer begin; or finds one to settle. */
+/** Writes its own mark, so that a worker whose announcement was lost can no longer begin; or finds a mark to settle. */
 function bar(state: State, canceller: Canceller): readonly Act[] {
   const { job, settled } = canceller
   const { item } = job

@@ -17,7 +17,7 @@ import {
   type Write,
 } from './state.ts'
 
-/** Asks for a job. If no answer comes it forgets that it asked. (Both workers are alike, so A is who asks first.) */
+/** Claims a job. If no answer comes it forgets the request. (Both workers are alike, so A always asks first.) */
 export function ask(setting: Setting, state: State, index: number): readonly Act[] {
   const isFirst = index === 0 || state.workers[0]!.hasAsked
   if (!isFirst || rowOf(state).job.isFinal) return []
@@ -36,7 +36,7 @@ export function ask(setting: Setting, state: State, index: number): readonly Act
   return acts
 }
 
-/** Looks for a job that stands under its name and that it does not know of (yet), and releases it. */
+/** Looks for a job that is claimed in its name but that it does not know (yet), and releases it. */
 export function releaseUnknown(state: State, index: number): readonly Act[] {
   const { id, run, answer } = state.workers[index]!
   const { job, worker, claim, revision } = rowOf(state)
@@ -49,7 +49,7 @@ export function releaseUnknown(state: State, index: number): readonly Act[] {
   return may(state, 'lateMessage') ? [[name, postpone(state, message)]] : []
 }
 
-/** What was sent is answered; or executed, but the answer is lost; or late, and repeated. */
+/** A message is answered; or executed with the answer lost; or it arrives late and is repeated. */
 export function converse(setting: Setting, state: State, index: number, run: Run): readonly Act[] {
   const message = run.message!
   const acts: Act[] = []
@@ -99,7 +99,7 @@ function removeMarks(state: State): State {
   return append(state, 'host', { marks: host(state).log.marks.map(() => null) }, true)
 }
 
-/** If the connection is gone by now the flight is settled like any other. */
+/** If the connection is lost by now, the flight is settled like any other. */
 function goOnToSend(state: State, index: number, { flight }: Run): State {
   const stage = backendOf(state, flight) ? 'announced' : 'settle'
   return putRun(state, index, { stage, message: null })

@@ -15,7 +15,7 @@ import {
   type State,
 } from './state.ts'
 
-/** What happens without being asked for. */
+/** Faults that happen by themselves. */
 export function faultActs(setting: Setting, state: State): readonly Act[] {
   return [
     ...arriveLate(setting, state),
@@ -31,7 +31,7 @@ function nameOf({ servers }: State, place: number): string {
   return place === 0 ? 'the control database' : 'the host'
 }
 
-/** A copy arrives of which nobody expects an answer any more. */
+/** A copy of a message arrives after its sender stopped waiting. */
 function arriveLate(setting: Setting, state: State): readonly Act[] {
   return state.late.flatMap((message, place): readonly Act[] => {
     const late = state.late.filter((_, other) => other !== place)
@@ -40,7 +40,7 @@ function arriveLate(setting: Setting, state: State): readonly Act[] {
   })
 }
 
-/** The watcher takes the job from a worker that is no more, or that it takes for dead. */
+/** The watcher takes the job from a worker that is dead or that looks dead. */
 function watch(state: State): readonly Act[] {
   const { job, worker } = rowOf(state)
   if (state.canceller || job.status !== 'running' || worker === null) return []
@@ -51,7 +51,7 @@ function watch(state: State): readonly Act[] {
   return [['the watcher orphans the job of a worker that is only slow', suspected]]
 }
 
-/** A process dies. A statement that it has sent goes on. */
+/** A process dies. A statement that it has sent continues. */
 function crashProcesses(state: State): readonly Act[] {
   if (!may(state, 'processCrash')) return []
   const acts = state.workers.flatMap(({ run, answer }, index): readonly Act[] => {
@@ -66,8 +66,8 @@ function crashProcesses(state: State): readonly Act[] {
 }
 
 /**
- * A crash loses what is not on the disk; a fail-over what the replica had not got by then. Both end all sessions. The
- * synchronous replica of a host may come back before that, and then has got everything.
+ * A crash loses what is not on the disk; a fail-over loses what the replica has not received. Both end all sessions.
+ * The synchronous replica of a host may reconnect before that, and then has received everything.
  */
 function serverActs(setting: Setting, state: State, server: Server, place: number): readonly Act[] {
   const { log, tail, replica } = server
@@ -99,7 +99,7 @@ function startAnew(state: State, place: number, log: Log, replica: Log | null): 
   return place === 0 ? { ...ended, canceller: null } : ended
 }
 
-/** Items that somebody knows to be done, and that the replica lacks. Beside the control database nobody is excused. */
+/** Records done items that the replica lacks. On the control database no loss is excused. */
 function noteLost(state: State, place: number): State {
   if (place === 0) return state
   const { log, replica } = state.servers[place]!
@@ -111,7 +111,7 @@ function noteLost(state: State, place: number): State {
   return { ...state, lost: state.lost.map((was, item) => was || isLost(item)) }
 }
 
-/** After a crash or a fail-over somebody else is given an xid that was given out before, and that somebody remembers. */
+/** After a crash or fail-over another transaction gets an xid that was used before and is still remembered. */
 function commitForeign(state: State): readonly Act[] {
   const { nextXid, committedXids, marks } = host(state).log
   const runs = state.workers.flatMap(({ run, answer }) => run ?? answer ?? [])

@@ -7,7 +7,7 @@ import { wholeProtocol } from './protocol.ts'
 const appliedWrongly = '2: a done item was applied exactly once'
 const runsOn = '4: nothing of a final job runs'
 
-/** What each guard is for. */
+/** Each guard, and what breaks without it. */
 const neededGuards: readonly Case[] = [
   {
     name: 'comparing the revision',
@@ -143,37 +143,37 @@ for (const { name, change, place, given, breaks } of neededGuards) {
   })
 }
 
-/** What the other guards make good. */
+/** Guards that the other guards can replace. */
 const spareGuards: readonly Case[] = [
-  // In one epoch no revision comes twice, and in the next one the job is read again, by its claim.
+  // A revision is unique within an epoch, and in the next epoch the job is read again by its claim.
   {
     name: 'revision and epoch are a fence even without the claim',
     change: { isClaimCompared: false },
     place: 'another host',
     given: ['failOver', 'failure', 'cancel'],
   },
-  // Nobody is ever given the id of a lost claim again.
+  // The id of a lost claim is never used again.
   {
     name: 'a claim may be answered before it is on the disk',
     change: { isClaimFlushed: false },
     place: 'same log',
     given: ['serverCrash', 'lateMessage', 'cancel'],
   },
-  // What is lost with it is the statement itself, which comes later in the log.
+  // If the announcement is lost, so is the statement: it comes later in the log.
   {
     name: 'beside the control database a statement need not wait for its announcement',
     change: { isAnnouncementFlushed: false },
     place: 'same log',
     given: ['serverCrash', 'processCrash', 'cancel'],
   },
-  // An error of the server is as certain. Settling is the one way all the same.
+  // An error of the server is as certain as settling. The code settles anyway, to have one way.
   {
     name: 'an error tells as much as settling the flight of an item that is tried again',
     change: { isRetrySettled: false },
     place: 'another host',
     given: ['retry', 'failOver', 'processCrash'],
   },
-  // The mark tells.
+  // The mark has the answer.
   {
     name: 'on another host a statement need not wait for its announcement',
     change: { isAnnouncementFlushed: false },

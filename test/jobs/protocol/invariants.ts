@@ -1,11 +1,11 @@
 import { control, host, rowOf, type State } from './state.ts'
 
-/** The promises of docs/guarantees.md by their number, and one that costs time if it is broken, and no more. */
+/** The promises of docs/guarantees.md by number, and one that costs only time when broken. */
 export type Invariant = keyof typeof invariants | typeof reachesItsEnd
 
 /**
- * Each says whether it is broken by a state, or by the step that led to it. What a fail-over of the control database takes
- * back was said, and is lost: so a final state may change then, and only then.
+ * Each checks one state, or the step that led to it. A fail-over of the control database takes back answers that were
+ * given: only then may a final state change.
  */
 export const invariants = {
   '2: a done item was applied exactly once': isAppliedWrongly,
@@ -22,12 +22,12 @@ export function findBroken(after: State, before: State): Invariant | undefined {
 
 const reachesItsEnd = '1: a job reaches a final state'
 
-/** A job that nobody can go on with. (Whether it is gone on with for ever the search does not tell.) */
+/** A job that nothing can continue. (The search does not see whether a job continues for ever.) */
 export function findBrokenAtRest(state: State): Invariant | undefined {
   return rowOf(state).job.isFinal ? undefined : reachesItsEnd
 }
 
-/** Twice at any time; or not at all though it is done, unless it was known to be done and its host has lost it. */
+/** An item applied twice; or a done item not applied, unless its host lost it after it was known to be done. */
 function isAppliedWrongly(state: State): boolean {
   const { items } = rowOf(state).job
   return host(state).log.applied.some(
@@ -50,7 +50,7 @@ function isChangedAfterTheEnd(after: State, before: State): boolean {
   return rowOf(before).job.isFinal && rowOf(after) !== rowOf(before) && !isFailedOver
 }
 
-/** After a fail-over of the control database a worker may be ahead of the row: then it stops, and releases the job. */
+/** After a fail-over of the control database a worker may be ahead of the row: it stops and releases the job. */
 function isDroppedInVain(after: State, before: State): boolean {
   const { job, claim } = rowOf(after)
   if (job.status !== 'running' || control(after).epoch > 0) return false

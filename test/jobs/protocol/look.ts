@@ -13,7 +13,7 @@ import { workerActs } from './worker.ts'
 
 export type Found = FoundOf<Invariant>
 
-/** A protocol, what happens to it, and what it breaks, if anything. */
+/** A protocol, the faults it meets, and the promise it breaks, if any. */
 export type Case = Readonly<{
   name: string
   change: Partial<Protocol>
@@ -22,7 +22,7 @@ export type Case = Readonly<{
   breaks?: Invariant
 }>
 
-/** Searches a job of two items in the hands of two workers, with some of what may happen, each once. */
+/** Searches a job of two items and two workers, with the given faults, each at most once. */
 export function look(
   t: TestContext,
   protocol: Protocol,

@@ -18,12 +18,12 @@ import {
   type Write,
 } from './state.ts'
 
-/** `other`: the mark of a flight that the sender has not settled stands there. */
+/** `other`: the row has the mark of another flight, which the sender has not settled. */
 export type Answer = 'written' | 'not ours' | 'other epoch' | 'marked' | 'gone' | Readonly<{ other: Flight }>
 
 export type Executed = Readonly<{ state: State; answer: Answer }>
 
-/** What a database does when a message arrives, however late. None: it waits, for a lock or for a job to be had. */
+/** What a database does with a message, however late it arrives. Empty: it waits for a lock or for a job. */
 export function execute(setting: Setting, state: State, message: Message): Executed | undefined {
   if (message.kind === 'mark') return executeMark(setting, state, message)
   if (state.canceller) return undefined
@@ -33,7 +33,7 @@ export function execute(setting: Setting, state: State, message: Message): Execu
   return changed && { state: changed, answer: 'written' }
 }
 
-/** The fence. A write that is not the next one changes nothing. */
+/** The fence: a write that is not the next one changes nothing. */
 function executeWrite({ protocol, place }: Setting, state: State, write: Write): Executed {
   const row = rowOf(state)
   const { epochComparedFor } = protocol
@@ -53,7 +53,7 @@ function executeWrite({ protocol, place }: Setting, state: State, write: Write):
   return { state, answer: isOtherEpoch ? 'other epoch' : 'not ours' }
 }
 
-/** Gives a job that waits, or that has lost its worker. */
+/** Gives out a job that waits or that has lost its worker. */
 function executeClaim({ protocol }: Setting, state: State, { worker, claim }: Claim): State | undefined {
   const row = rowOf(state)
   if (row.job.isFinal || row.worker !== null) return undefined
@@ -61,14 +61,14 @@ function executeClaim({ protocol }: Setting, state: State, { worker, claim }: Cl
   return changeRow(state, { job, worker, claim, writeId: null }, protocol.isClaimFlushed)
 }
 
-/** Releases a claim as it was seen. */
+/** Releases a claim, if it is still the one that was read. */
 function executeRelease(state: State, message: Release): State {
   const { job, claim, revision } = rowOf(state)
   const isMeant = job.status === 'running' && claim === message.claim && revision === message.revision
   return isMeant ? orphan(state) : state
 }
 
-/** Takes the job from its worker. Its flight stays, for whoever comes next. */
+/** Takes the job from its worker. Its flight stays, for the next worker to settle. */
 export function orphan(state: State): State {
   return changeRow(state, { worker: null, claim: null, writeId: null }, true)
 }
@@ -78,7 +78,7 @@ export function changeRow(state: State, change: Partial<Row>, isFlushed: boolean
   return append(state, 'control', { row: { ...row, ...change, revision: row.revision + 1 } }, isFlushed)
 }
 
-/** Puts a mark on the host of the item, in the log in which its commit will come later, and waits for the disk. */
+/** Writes a mark on the item's host, in the log that will have its commit, and waits for the disk. */
 function executeMark({ protocol }: Setting, state: State, { item, flight, settled }: Mark): Executed {
   if (protocol.isMarkBoundToBackend && !backendOf(state, flight)) return { state, answer: 'gone' }
   const there = host(state).log.marks[item]!
@@ -91,10 +91,10 @@ export function putMark(state: State, item: number, flight: Flight): State {
   return append(state, 'host', { marks: put(host(state).log.marks, item, flight) }, true)
 }
 
-/** `unconfirmed`: committed, but the synchronous replica lacks it. Ask again later. */
+/** `unconfirmed`: committed, but the synchronous replica does not have it yet. Ask again later. */
 export type Outcome = 'committed' | 'aborted' | 'unknown' | 'unconfirmed'
 
-/** Ends the backend of a flight and asks what became of it. None: its xid is in use, and one has to wait. */
+/** Ends the backend of a flight and asks for the outcome. Empty: its xid is still in use, wait. */
 export function settle(
   { protocol, place }: Setting,
   state: State,
@@ -108,7 +108,7 @@ export function settle(
     return { state: ended, outcome: 'aborted' }
   }
   if (ended.backends.some((other) => other.flight.xid === flight.xid)) return undefined
-  // An xid of the future: the server has been set back.
+  // The xid was not given out yet: the server was set back.
   if (flight.xid >= log.nextXid) return { state: ended, outcome: 'unknown' }
   if (!log.committedXids.includes(flight.xid)) return { state: ended, outcome: 'aborted' }
   const mustWait = protocol.isReplicaAwaited && place === 'synchronous host' && replica !== null

@@ -21,8 +21,8 @@ const transitions = {
 type Transition = keyof typeof transitions
 
 /**
- * A job of the service, as src/jobs/job-state.ts makes and changes it. There is one object for all jobs that are alike, and
- * its number is all that the search compares.
+ * A job of the service, made and changed by src/jobs/job-state.ts. Equal jobs share one object, and the search compares
+ * only its number.
  */
 export class Progress {
   readonly number: number
@@ -54,7 +54,7 @@ export class Progress {
     return this.#items
   }
 
-  /** The item that is running, or whose turn it is. */
+  /** The item that is running or is next. */
   get item(): number {
     if (this.#item === -1) throw new Error(`no item of a job that is ${this.status} has its turn`)
     return this.#item
@@ -77,7 +77,7 @@ export class Progress {
     return next
   }
 
-  /** Its next item has begun, however much of that the job says already. */
+  /** Begins its next item, even if the job does not show it yet. */
   begun(): Progress {
     const claimed = this.status === 'pending' ? this.after('claim') : this
     return claimed.isRunning ? claimed : claimed.after('begin')

@@ -2,7 +2,7 @@ import { test } from 'node:test'
 import { holds, look } from './look.ts'
 import { type Chance, chances, type Place, places, wholeProtocol } from './protocol.ts'
 
-// Three are searched in minutes, and need --max-old-space-size=8000.
+// Three are searched in minutes and need --max-old-space-size=8000.
 const events = Number(process.env.CARTAGE_TEST_PROTOCOL_EVENTS ?? 2)
 
 for (const place of places) {
@@ -11,7 +11,7 @@ for (const place of places) {
   })
 }
 
-/** Deeper, where it is most dangerous. */
+/** Deeper searches, where the danger is greatest. */
 const dangers: readonly (readonly [Place, readonly Chance[]])[] = [
   ['same log', ['lateMessage', 'processCrash', 'cancel']],
   ['another host', ['lateMessage', 'processCrash', 'cancel']],

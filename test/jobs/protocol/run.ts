@@ -12,7 +12,7 @@ import {
   type Write,
 } from './state.ts'
 
-/** What a worker knows of a job that it has just read. A flight in it is settled before anything else. */
+/** What a worker knows of a job that it has just read. A flight in it is settled first. */
 export function beginRun({ protocol }: Setting, state: State, row: Row): Run {
   const flight = protocol.isFlightSettled ? row.flight : null
   return {
@@ -29,7 +29,7 @@ export function beginRun({ protocol }: Setting, state: State, row: Row): Run {
   }
 }
 
-/** The running item has ended: on to the next one, or to the end. */
+/** The running item has ended: continue with the next one, or end the job. */
 export function endItem(state: State, index: number, how: 'succeed' | 'fail' | 'lose'): State {
   const job = state.workers[index]!.run!.job.after(how)
   const none = { flight: null, settled: null, rival: null, message: null }
@@ -43,7 +43,7 @@ export function retryItem(state: State, index: number): State {
   return write(state, index, { job, isReleased: true })
 }
 
-/** Sends what has become of the job, to be repeated until it is answered. */
+/** Sends the outcome of the item, and repeats it until it is answered. */
 export function write(
   state: State,
   index: number,
@@ -56,14 +56,14 @@ export function write(
   return putRun(named, index, { stage: 'writing', job: message.job, flight: message.flight, message })
 }
 
-/** Marks on another host that a statement is about to be sent there. */
+/** Writes a mark on another host before a statement is sent there. */
 export function mark(state: State, index: number, settled: Flight | null): State {
   const { job, flight } = state.workers[index]!.run!
   const message = { kind: 'mark', item: job.item, flight: flight!, settled } as const
   return putRun(state, index, { stage: 'marking', settled, rival: null, message })
 }
 
-/** Leaves a job that has ended or is no longer its own, and the transaction that was begun for it. */
+/** Drops a job that has ended or was taken away, and the transaction begun for it. */
 export function drop(state: State, index: number): State {
   const { run } = state.workers[index]!
   return putWorker(endBackend(state, run!.flight), index, { run: null })

@@ -2,10 +2,10 @@ import type { Bounds } from '../../support/search/bounds.ts'
 import { newJob, type Progress } from './progress.ts'
 import type { Chance, Setting } from './protocol.ts'
 
-/** Something that is made up and never again given out. Ids are negative, by which the search knows them. */
+/** A unique id that is never used again. Ids are negative, so that the search can tell them from other numbers. */
 export type Id = number
 
-/** A statement about to be sent. The id stands for pid and start of the backend; an xid can be given out twice. */
+/** A statement about to be sent. The id stands for the pid and start time of the backend; an xid can be used twice. */
 export type Flight = Readonly<{ id: Id; xid: number }>
 
 /** The job in the control database. */
@@ -18,35 +18,35 @@ export type Row = Readonly<{
   flight: Flight | null
 }>
 
-/** What the log of a server amounts to: all of it survives, or vanishes, from its end. */
+/** The state that a server's log describes: all of it survives, or its end is lost. */
 export type Log = Readonly<{
-  /** In the control database alone. */
+  /** Only in the control database. */
   row: Row | null
   nextXid: number
   committedXids: readonly number[]
   /** How often each item was applied. */
   applied: readonly number[]
-  /** For each item the flight that was last about to be sent; on another host than the control database. */
+  /** On another host: the latest flight announced for each item. */
   marks: readonly (Flight | null)[]
 }>
 
 export type Server = Readonly<{
-  /** From one crash or fail-over to the next. */
+  /** Counts crashes and fail-overs. */
   epoch: number
   log: Log
-  /** What it was before each change that is not on the disk: a crash may bring back any of these. */
+  /** The states before each change that is not on the disk: a crash may bring back any of them. */
   tail: readonly Log[]
-  /** Where the replica has stopped to follow, perhaps for a while; null: it has not. */
+  /** The state at which the replica stopped following, perhaps for a while; null if it follows. */
   replica: Log | null
 }>
 
 /**
- * A backend in a transaction of its own for one item; it commits by itself once the statement has been sent. `isWaiting`: its
- * commit is in the log, and waits for the synchronous replica. PostgreSQL calls it committed once nothing waits any more.
+ * A backend in its own transaction for one item; it commits by itself once the statement was sent. `isWaiting`: its
+ * commit is in the log and waits for the synchronous replica. PostgreSQL calls it committed only after that wait.
  */
 export type Backend = Readonly<{ flight: Flight; item: number; isSent: boolean; isWaiting: boolean }>
 
-/** A change of the row by the worker that has it; or by one that thinks so. */
+/** A change of the row by the worker that has the job, or thinks so. */
 export type Write = Readonly<{
   kind: 'write'
   claim: Id
@@ -63,8 +63,9 @@ export type Mark = Readonly<{ kind: 'mark'; item: number; flight: Flight; settle
 export type Message = Write | Claim | Release | Mark
 
 /**
- * settle -> ready -> writing -> announced -> sent -> ready ... writing, and the job has ended. On another host, before it is
- * announced: marking -> contested -> rivalling -> marking. A lost connection leads to settle, a crash of control to reload.
+ * settle -> ready -> writing -> announced -> sent -> ready ... writing, until the job has ended. On another host,
+ * before it is announced: marking -> contested -> rivalling -> marking. A lost connection leads to settle, a crash of
+ * control to reload.
  */
 export type Stage =
   | 'settle'
@@ -77,30 +78,30 @@ export type Stage =
   | 'sent'
   | 'reload'
 
-/** A job in the hands of a worker, as the worker knows it. */
+/** A job that a worker runs, as the worker knows it. */
 export type Run = Readonly<{
   stage: Stage
   claim: Id
   revision: number
-  /** The epoch of the control database in which all this was learnt. */
+  /** The epoch of the control database in which this was read. */
   epoch: number
   job: Progress
-  /** What is to be settled, or what the worker itself has begun. */
+  /** The flight to settle, or the one that the worker has begun. */
   flight: Flight | null
-  /** The last one of this item that was settled and had not been applied. */
+  /** The last flight of this item that was settled as not applied. */
   settled: Flight | null
-  /** Of which a mark was found. */
+  /** The flight whose mark was found. */
   rival: Flight | null
-  /** The item failed, and is tried again once its flight is settled. */
+  /** The item failed and is retried once its flight is settled. */
   isRetried: boolean
-  /** Sent, and repeated until it is answered. */
+  /** A message that was sent and is repeated until it is answered. */
   message: Write | Mark | null
 }>
 
-/** A crash gives it a new id. An answer to its claim may be on its way. */
+/** A crash gives the worker a new id. The answer to its claim may still arrive. */
 export type Worker = Readonly<{ id: Id; hasAsked: boolean; answer: Run | null; run: Run | null }>
 
-/** Holds the lock of the row from its first look to its last write. */
+/** Holds the lock of the row from its first read to its last write. */
 export type Canceller = Readonly<{
   job: Progress
   flight: Flight | null
@@ -109,19 +110,19 @@ export type Canceller = Readonly<{
 }>
 
 export type State = Readonly<{
-  /** The control database, and the host of the job if that is another one. */
+  /** The control database, and the host of the job if it is another one. */
   servers: readonly Server[]
   backends: readonly Backend[]
   workers: readonly Worker[]
   canceller: Canceller | null
-  /** A canceller has let go of the row while it waits for the replica, and will come again. */
+  /** A canceller released the row while it waits for the replica, and will come back. */
   isCancelPending: boolean
-  /** Copies that may still arrive, though nobody waits for their answer. One that never does was lost. */
+  /** Copies that may still arrive after their sender gave up. A copy that never arrives counts as lost. */
   late: readonly Message[]
-  /** Items known to be done that a fail-over to an asynchronous replica has lost: the price of it. */
+  /** Done items that a fail-over to an asynchronous replica lost: the known price of it. */
   lost: readonly boolean[]
   left: Bounds<Chance>
-  /** How many ids were made up. */
+  /** How many ids were created. */
   ids: number
 }>
 
@@ -160,7 +161,7 @@ export function backendOf({ backends }: State, flight: Flight | null): Backend |
   return backends.find((backend) => isSame(backend.flight, flight))
 }
 
-/** Ends backends, and with them the connections of the workers that use them. */
+/** Ends backends and the connections of the workers that use them. */
 export function endBackends(state: State, isMeant: (backend: Backend) => boolean): State {
   const ended = state.backends.filter(isMeant)
   if (ended.length === 0) return state
@@ -193,7 +194,7 @@ export function putRun(state: State, index: number, change: Partial<Run>): State
   return putWorker(state, index, { run: { ...state.workers[index]!.run!, ...change } })
 }
 
-/** Appends to the log of a server, and waits for its disk or does not. */
+/** Appends to the log of a server, with or without waiting for the disk. */
 export function append(
   state: State,
   to: 'control' | 'host',

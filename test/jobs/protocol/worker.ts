@@ -48,11 +48,11 @@ function goOn(setting: Setting, state: State, index: number, run: Run): readonly
   }
 }
 
-/** Ends the backend of the flight and asks for its outcome: the item is done, or is to be run again. */
+/** Ends the backend of the flight and asks for its outcome: the item is done or runs again. */
 function settleFlight(setting: Setting, state: State, index: number, run: Run): readonly Act[] {
   const { job, flight } = run
   const acts: Act[] = []
-  // Told to stop before it knows, it leaves the flight to the next worker.
+  // A worker that must stop before it knows leaves the flight to the next worker.
   if (may(state, 'release')) {
     const kept = write(spend(state, 'release'), index, { flight, isReleased: true })
     acts.push(['releases the job with its flight', kept])
@@ -72,7 +72,7 @@ function settleFlight(setting: Setting, state: State, index: number, run: Run): 
   return [...acts, [`settles the flight of item ${job.item}: ${outcome}`, next]]
 }
 
-/** Begins a transaction, learns its xid, and announces it, along with what is done so far; or releases the job. */
+/** Begins a transaction, reads its xid and announces it with the progress so far; or releases the job. */
 function begin(state: State, index: number, run: Run): readonly Act[] {
   const [named, id] = newId(state)
   const flight = { id, xid: host(state).log.nextXid }
@@ -91,7 +91,10 @@ function releaseJob(state: State, index: number, { job }: Run): State {
   return write(spend(state, 'release'), index, { job: released, isReleased: true })
 }
 
-/** Another flight of the item stands on the host: perhaps the control database has lost what it knew. Whose is the job? */
+/**
+ * The host has the mark of another flight of the item: the control database may have lost something. Check who has the
+ * job.
+ */
 function doubt({ protocol }: Setting, state: State, index: number, run: Run): readonly Act[] {
   const { job, claim, revision } = rowOf(state)
   const hasClaim = job.status === 'running' && claim === run.claim
@@ -104,7 +107,7 @@ function doubt({ protocol }: Setting, state: State, index: number, run: Run): re
   return [['finds that the job is still its own', putRun(state, index, { stage: 'rivalling' })]]
 }
 
-/** What the other flight has done counts; if it has done nothing, its mark is replaced. */
+/** If the other flight was applied it counts; if not, its mark is replaced. */
 function settleRival(setting: Setting, state: State, index: number, run: Run): readonly Act[] {
   const { job, flight, rival } = run
   const settled = settle(setting, state, job.item, rival!)
@@ -119,14 +122,14 @@ function settleRival(setting: Setting, state: State, index: number, run: Run): r
   return [[`settles the other flight of item ${job.item}: ${outcome}`, next]]
 }
 
-/** Sends the statement and its commit in one go. */
+/** Sends the statement and its commit together. */
 function send(state: State, index: number, run: Run): readonly Act[] {
   const backend = backendOf(state, run.flight)!
   const backends = put(state.backends, state.backends.indexOf(backend), { ...backend, isSent: true })
   return [[`sends item ${run.job.item}`, putRun({ ...state, backends }, index, { stage: 'sent' })]]
 }
 
-/** The server has crashed since: all that counts is what the row says now. */
+/** The server has crashed since: only what the row says now counts. */
 function reload(setting: Setting, state: State, index: number, run: Run): readonly Act[] {
   const row = rowOf(state)
   if (row.job.status !== 'running' || row.claim !== run.claim) {
