@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import { basic, randomName, type Setup, setup } from '../support/service/setup.ts'
 
-test('however many users are created and deleted at once, each one is, and others are served meanwhile', async (t) => {
+test('any number of users can be created and deleted concurrently, and other users are served meanwhile', async (t) => {
   const house = await setup(t)
   const names = Array.from({ length: 14 }, () => randomName('crowd'))
   const created = Promise.all(names.map((username) => call(house, 'POST', '/users', { username })))
@@ -15,7 +15,7 @@ test('however many users are created and deleted at once, each one is, and other
   assert.deepEqual(statuses, new Set([404]))
 })
 
-/** Of requests of another user that need the control database, one after the other, until something is over. */
+/** Sends requests of another user that need the control database, one after another, until `isOver`. */
 async function statusesUntil({ user }: Setup, end: Promise<unknown>): Promise<Set<number>> {
   const statuses = new Set<number>()
   let isOver = false

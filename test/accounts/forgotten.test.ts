@@ -10,8 +10,8 @@ import type { Installation as Opened } from '../../src/hosts/installation.ts'
 import { runSql, withDatabase } from '../support/runner/namespace.ts'
 import { type Installation, newInstallation } from '../support/service/installation.ts'
 
-// As after a fail-over to a replica that lacks the end, or a restore, with tenants on another host that has all of it.
-test('accounts that a control database has forgotten, as it was set back, are harmed by none that is made after', async (t) => {
+// The state after a restore or a fail-over to an older replica, while the tenants on another host are complete.
+test('new accounts harm none that a restored control database no longer knows', async (t) => {
   const installation = await newInstallation(t)
   const control = await settableControl(installation)
   const organization = await acting(installation, async (accounts) => {
@@ -33,7 +33,7 @@ test('accounts that a control database has forgotten, as it was set back, are ha
   await control.setBack()
 
   await acting(installation, async (accounts) => {
-    await t.test('their ids are not given out again', async () => {
+    await t.test('their ids are not used again', async () => {
       for (const username of ['new-1', 'new-2', 'new-3', 'new-4'])
         await createUser(accounts, { username, organization })
       await createUser(accounts, { username: 'new-alone' })
@@ -41,7 +41,7 @@ test('accounts that a control database has forgotten, as it was set back, are ha
       await assertAllThere(installation, forgotten)
     })
 
-    await t.test('a member of the same name is refused and takes nothing with it', async () => {
+    await t.test('creating a member of the same name is refused and harms nothing', async () => {
       await assert.rejects(createUser(accounts, { username: 'member', organization }), {
         code: 'account-taken',
       })
@@ -56,7 +56,7 @@ test('accounts that a control database has forgotten, as it was set back, are ha
   await control.setForward()
 })
 
-test('repair keeps what has tables though it is recorded as half-made, as after a restore to its creation', async (t) => {
+test('repair keeps a half-made account that has tables, as found after a restore to the time of its creation', async (t) => {
   const installation = await newInstallation(t)
   await acting(installation, async (accounts) => {
     const organization = 'all'
@@ -79,7 +79,7 @@ test('repair keeps what has tables though it is recorded as half-made, as after 
   })
 })
 
-/** With a process that ends before the control database is changed under it. */
+/** Runs the command in its own process, which ends before the control database is changed under it. */
 async function acting<T>(installation: Installation, act: (accounts: Opened) => Promise<T>): Promise<T> {
   const service = await installation.start({ parts: { http: false } })
   try {
@@ -95,7 +95,7 @@ async function settableControl({ config, keys }: Installation) {
   return {
     keep: async () => {
       await run(`create database ${earlier} template ${now}`)
-      // The doctor of another test looks for databases that everybody may enter.
+      // The doctor of another test reports databases that any role may enter.
       await run(`revoke connect on database ${earlier} from public`)
     },
     setBack: async () => {

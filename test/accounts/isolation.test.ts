@@ -15,7 +15,7 @@ test('no tenant role is superuser, CREATEROLE, CREATEDB, BYPASSRLS, REPLICATION 
   assert.deepEqual(rows, [])
 })
 
-test('CONNECT is revoked from PUBLIC: a user cannot enter the database of another, nor the control database', async (t) => {
+test("CONNECT is revoked from PUBLIC: a user can enter neither another user's database nor the control database", async (t) => {
   const { user, createUser, service } = await setup(t)
   const other = await createUser()
   const { databases, config } = service.services
@@ -48,7 +48,7 @@ const refused: readonly (readonly [string, string])[] = [
 ]
 
 for (const [what, statement] of refused) {
-  test(`a tenant cannot ${what}, neither as master nor as the public role`, async (t) => {
+  test(`neither the master nor the public role of a tenant can ${what}`, async (t) => {
     const { user } = await setup(t)
     const text = statement.replace('%d', user.account.database)
     for (const role of [user.account.masterRole, user.account.publicRole]) {
@@ -61,7 +61,7 @@ for (const [what, statement] of refused) {
   })
 }
 
-test('no role of an account makes a large object, which no quota counts', async (t) => {
+test('no role of an account can create a large object, which no quota counts', async (t) => {
   const { user } = await setup(t)
   for (const role of [user.account.masterRole, user.account.publicRole])
     for (const call of ['lo_create(0)', 'lo_creat(-1)', `lo_from_bytea(0, 'x')`])
@@ -81,14 +81,14 @@ test('the public role sees a table only after SELECT is granted to it', async (t
   )
 })
 
-test('members of one organization that are created at the same time all come to be', async (t) => {
+test('members of one organization can be created concurrently', async (t) => {
   const { createOrganization, createUser } = await setup(t)
   const { name: organization } = await createOrganization()
   const members = await Promise.all(Array.from({ length: 6 }, () => createUser({ organization })))
   for (const member of members) assert.equal((await member.sql('create table t (id int)')).command, 'CREATE')
 })
 
-test('a member comes to be also when somebody else changes the privileges of the database at that moment', async (t) => {
+test('a member is created although another role changes the privileges of the database at that moment', async (t) => {
   const { createOrganization, createUser, service, admin } = await setup(t)
   const { name: organization, owner } = await createOrganization()
   const { database, masterRole } = owner.account
@@ -110,7 +110,7 @@ test('a member comes to be also when somebody else changes the privileges of the
   assert.equal((await (await creating).sql('create table t (id int)')).command, 'CREATE')
 })
 
-test("members do not read each other's code, and still their own", async (t) => {
+test("members cannot read each other's code, but can read their own", async (t) => {
   const { user, createOrganization, createUser } = await setup(t)
   const { name: organization, owner } = await createOrganization()
   const member = await createUser({ organization })
@@ -140,12 +140,12 @@ test("members do not read each other's code, and still their own", async (t) => 
   )
 })
 
-test('a stranger who holds the privileges of a shared database holds up neither new members nor new keys', async (t) => {
+test('an outsider who locks the privileges of a shared database holds up neither new members nor new keys', async (t) => {
   const context = await setup(t)
   const { createOrganization, createUser } = context
   const { name: organization, owner } = await createOrganization()
   const holder = await jobSession(t, context, owner, { role: owner.account.publicRole })
-  // It gives nothing, as it cannot, and holds the row of the database all the same.
+  // The GRANT has no effect, because it is not allowed, and locks the row of the database all the same.
   const hold = () =>
     holder.query(`begin; grant connect on database "${owner.account.database}" to current_user`)
   await hold()

@@ -21,7 +21,7 @@ async function house(t: TestContext, options: SetupOptions = {}) {
   const found = await setup(t, options)
   const operator = createAdminClient({ baseUrl: found.url, token: found.keys.adminToken! })
   t.after(() => operator.close())
-  /** A plan that is gone after the test, when its users are. */
+  /** Creates a plan and deletes it after the test, when its users are gone. */
   const plan = async (limits: Parameters<typeof operator.plans.change>[1]) => {
     const { name } = await operator.plans.create({ name: randomName('plan'), limits })
     return name
@@ -46,7 +46,7 @@ const statusesOf = (api: JobApi, ids: readonly string[]) =>
 
 const short = { config: { queryTimeoutMs: 400, copyTimeoutMs: 400 } }
 
-test('the time of a statement and of a copy is that of the account, and holds at once', async (t) => {
+test("an account's time limit of statements and copies applies at once", async (t) => {
   const { user, operator } = await house(t, short)
   const nap = 'select pg_sleep(0.8)'
   const copy = `copy (${nap}) to stdout`
@@ -68,7 +68,7 @@ test('the time of a statement and of a copy is that of the account, and holds at
   assert.match((await sql(user, nap)).text, /400 ms .*CARTAGE_QUERY_TIMEOUT_MS/)
 })
 
-test('an own limit beats that of the plan, which beats the configured one; null removes it', async (t) => {
+test("an account's own limit overrides its plan's, which overrides the configured one; null removes it", async (t) => {
   const { user, operator, plan } = await house(t)
   const name = await plan({ query_timeout_ms: 7_000, jobs_at_once: 3, rates: { sql: '5/60', keys: '9/60' } })
   const changed = await operator.users.change(user.username, {
@@ -85,7 +85,7 @@ test('an own limit beats that of the plan, which beats the configured one; null 
   assert.deepEqual([without.jobs_at_once, without.rates.keys], [1, 'off'])
 })
 
-test('a change of a plan holds for its users in every process as soon as it is answered', async (t) => {
+test('a changed plan applies to its users in every process once it is answered', async (t) => {
   const { user, service, keys, operator, plan } = await house(t)
   const { config } = service.services
   const other = await startService(config, keys, { http: true, worker: false }, createLog('error'))
@@ -104,7 +104,7 @@ test('a change of a plan holds for its users in every process as soon as it is a
   }
 })
 
-test('a plan that users have is not deleted: 409 with their names', async (t) => {
+test('a plan with users cannot be deleted: 409 with their names', async (t) => {
   const { user, operator, plan } = await house(t)
   const name = await plan({})
   await operator.users.change(user.username, { plan: name })
@@ -145,7 +145,7 @@ test('a wrong plan or limit is refused with 422 and the place', async (t) => {
   }
 })
 
-test('so many jobs of an account run at once and wait as its limits say', async (t) => {
+test("an account's limits say how many of its jobs run at once and how many may wait", async (t) => {
   const { user, operator, plan, createUser } = await house(t, { worker: true })
   const name = await plan({ jobs_at_once: 2, jobs_queued: 1 })
   await operator.users.change(user.username, { plan: name })
@@ -174,7 +174,7 @@ test('so many jobs of an account run at once and wait as its limits say', async 
   for (const id of others) await other.cancel(id)
 })
 
-test('a job lasts as long as its account may have it, whatever it sets', async (t) => {
+test("an account's time limit of jobs overrides every timeout a job sets", async (t) => {
   const { user, operator } = await house(t, { worker: true, config: { jobTimeoutMs: 500 } })
   const api = jobApi(user)
   assert.equal((await runJob(api, 'select pg_sleep(1)')).status, 'failed')
@@ -185,10 +185,10 @@ test('a job lasts as long as its account may have it, whatever it sets', async (
     assert.equal((await runJob(api, text)).failed_reason, 'canceling statement due to statement timeout')
 })
 
-test('the connections of an account are its own limit, and the error tells it', async (t) => {
+test('an account has its own limit of connections, and the error names it', async (t) => {
   const config = { connectionWaitMs: 3_000, connectionsPerRole: 1, connectionsPerAccount: 1 }
   const { user, operator } = await house(t, { config })
-  // As long as needed for the others to have their connections, and too long to wait for.
+  // Long enough for the other requests to get their connections, too long to wait for.
   const naps = (count: number) =>
     Promise.all(Array.from({ length: count }, () => sql(user, 'select pg_sleep(6)')))
   for (const most of [3, 1, 2]) {
@@ -199,7 +199,7 @@ test('the connections of an account are its own limit, and the error tells it', 
   }
 })
 
-test('the tiles of an account that are made at once are its own limit', async (t) => {
+test('an account has its own limit of tiles made at once', async (t) => {
   const { user, operator } = await house(t, { config: { tileWaitMs: 200 } })
   await user.sql(`create table t (n int, g geometry(Point, 3857)); insert into t values (1, st_point(0, 0, 3857));
     create view slow as select pg_sleep(1)::text, g from t`)
@@ -215,7 +215,7 @@ test('the tiles of an account that are made at once are its own limit', async (t
   )
 })
 
-test('doctor names users whose requests were refused for their connections, tiles at once or rates', async (t) => {
+test('the doctor names users whose requests were refused for their connections, tiles at once or rates', async (t) => {
   const config = { connectionWaitMs: 3_000, tileWaitMs: 200, connectionsPerAccount: 2, connectionsPerRole: 1 }
   const { user, operator, service } = await house(t, { config })
   await user.sql(`create table t (n int, g geometry(Point, 3857)); insert into t values (1, st_point(0, 0, 3857));
@@ -241,7 +241,7 @@ test('doctor names users whose requests were refused for their connections, tile
   assert.match(told('rates'), new RegExp(`${user.username} \\(1 of sql without a key\\)`))
 })
 
-test('doctor names users that have stored 90 % of their quota', async (t) => {
+test('the doctor names users that have used 90 % of their quota', async (t) => {
   const { user, operator } = await house(t)
   await user.sql(`create table big as select repeat('x', 1000) as x from generate_series(1, 1000)`)
   const quotaCheck = async () =>
@@ -252,7 +252,7 @@ test('doctor names users that have stored 90 % of their quota', async (t) => {
   assert.match(await quotaCheck(), new RegExp(`${user.username} \\(1\\d\\d %\\)`))
 })
 
-test('the command line makes plans, gives them to users and shows them', async (t) => {
+test('the command line creates plans, gives them to users and shows them', async (t) => {
   const found = await house(t)
   const { user, operator } = found
   const run = async (...args: string[]) => {

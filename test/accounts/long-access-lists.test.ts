@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { deleteUser } from '../../src/accounts/delete-user.ts'
 import { randomName, setup } from '../support/service/setup.ts'
 
-test('the access list of a large organization is compressed quickly when a member comes and when one goes', async (t) => {
+test('the access list of a large organization is compressed quickly when a member is created or deleted', async (t) => {
   const { admin, createOrganization, createUser, service } = await setup(t)
   const { name, owner } = await createOrganization()
   const { database } = owner.account
@@ -17,7 +17,7 @@ test('the access list of a large organization is compressed quickly when a membe
     return (await admin(text, [database])).rows[0].method
   }
   await forEach(`create role %1$I; grant connect on database ${database} to %1$I`)
-  // By then the organization is gone, and its database with it.
+  // The organization and its database are deleted by then.
   t.after(() => forEach('drop role %1$I'))
   assert.equal(await compression(), 'pglz')
   const { username } = await createUser({ organization: name })

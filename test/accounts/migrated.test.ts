@@ -4,7 +4,7 @@ import { migrateTenants } from '../../src/hosts/tenant-databases.ts'
 import { jobSession } from '../support/jobs/job-session.ts'
 import { setup } from '../support/service/setup.ts'
 
-test('a transaction of a tenant does not keep its database as it was', async (t) => {
+test('an open transaction of a tenant does not hold up migrations of its database', async (t) => {
   const house = await setup(t, { isIsolated: true })
   const { user } = house
   const { installation } = house.service.services

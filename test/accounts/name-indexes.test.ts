@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setup } from '../support/service/setup.ts'
 
-test('a name from the catalogs is found among any number of members by an index', async (t) => {
+test('a name in the catalogs is found by an index, whatever the number of members', async (t) => {
   const { user, admin } = await setup(t)
   const columns = [
     'accounts.schema_name',

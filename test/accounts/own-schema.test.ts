@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setup, type TestUser } from '../support/service/setup.ts'
 
-test('a member of an organization cannot lose its schema, whatever it does to it', async (t) => {
+test('a member of an organization cannot lose its schema, whatever SQL it runs', async (t) => {
   const { createOrganization, createUser } = await setup(t)
   const { name: organization } = await createOrganization()
   const member = await createUser({ organization })
@@ -26,7 +26,7 @@ test('a member of an organization cannot lose its schema, whatever it does to it
   assert.match(body, /belongs to its account/)
 })
 
-test('a member who took its own rights on its schema gives them back to itself', async (t) => {
+test('a member who revoked its own rights on its schema can grant them to itself again', async (t) => {
   const { createOrganization, createUser } = await setup(t)
   const { name: organization } = await createOrganization()
   const member = await createUser({ organization })
@@ -37,7 +37,7 @@ test('a member who took its own rights on its schema gives them back to itself',
   assert.equal((await ask(member, 'create table made (id int)')).status, 200)
 })
 
-test('a plain user drops and renames the schemas of its own making', async (t) => {
+test('a plain user can drop and rename the schemas it created', async (t) => {
   const { user } = await setup(t)
   for (const text of ['create schema s', 'alter schema s rename to z', 'drop schema z cascade'])
     assert.equal((await ask(user, text)).status, 200, text)

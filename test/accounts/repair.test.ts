@@ -15,7 +15,7 @@ import { organizationOf } from '../support/keys/organization.ts'
 import { scriptArgs } from '../support/service/script.ts'
 import { randomName, type Setup, setup } from '../support/service/setup.ts'
 
-test('a creation or deletion that was killed at any moment is removed by repair, whole', async (t) => {
+test('repair completely removes a creation or deletion that was killed at any moment', async (t) => {
   const house = await setup(t, { isIsolated: true })
   const { installation } = house.service.services
   for (const act of ['user', 'organization', 'user-delete'] as const) {
@@ -30,7 +30,7 @@ test('a creation or deletion that was killed at any moment is removed by repair,
   assert.deepEqual(await remains(house), [house.user.account.masterRole, house.user.account.publicRole])
 })
 
-test('a creation that was killed while it made roles ahead leaves nothing that the next members cannot use', async (t) => {
+test('a creation killed while it made spare roles leaves nothing that breaks the next members', async (t) => {
   const house = await setup(t, { isIsolated: true })
   const { installation } = house.service.services
   const organization = await organizationOf(house, 20)
@@ -39,14 +39,14 @@ test('a creation that was killed while it made roles ahead leaves nothing that t
     await killedAfter(house, 'user', name, afterMs, [organization])
     await eventuallyRepaired(house)
     await removeIfFinished(house, 'user', name)
-    // The spares are used up, or the next round would make none.
+    // The spare roles are used up, or the next round would make none.
     const usernames = [0, 1, 2].map((number) => `after-${round}-${number}`)
     for (const username of usernames) await createUser(installation, { username, organization })
     for (const username of usernames) await deleteUser(installation, username)
   }
 })
 
-test('repair leaves alone what somebody is working on, also when it is finished meanwhile', async (t) => {
+test('repair leaves an account alone that another process works on, also if that work ends meanwhile', async (t) => {
   const house = await setup(t, { isIsolated: true })
   const { installation } = house.service.services
   const removed: string[] = []
@@ -63,7 +63,7 @@ test('repair leaves alone what somebody is working on, also when it is finished 
   assert.deepEqual(removed, [])
 })
 
-test('a draft that never got a role or a database is removed', async (t) => {
+test('repair removes a draft that never got a role or a database', async (t) => {
   const house = await setup(t, { isIsolated: true })
   const { installation, databases } = house.service.services
   const username = randomName('draft')
@@ -86,7 +86,7 @@ test('a draft that never got a role or a database is removed', async (t) => {
   await deleteUser(installation, username)
 })
 
-/** Runs the act in a process of its own and kills it -9 that long after it began. */
+/** Runs the command in its own process and kills it with SIGKILL after this time. */
 async function killedAfter(
   house: Setup,
   act: string,
@@ -117,7 +117,7 @@ async function killedAfter(
   await exited
 }
 
-/** The lock of the dead is free as soon as the server notices that the connection is gone. */
+/** The lock of the killed process is free as soon as the server notices the lost connection. */
 async function eventuallyRepaired(house: Setup): Promise<void> {
   const { installation, databases } = house.service.services
   for (let turn = 0; turn < 200; turn++) {
@@ -151,7 +151,7 @@ async function remains(house: Setup): Promise<string[]> {
   return rows.map((row) => row.name)
 }
 
-test('a deletion waits while a repair looks at the account', async (t) => {
+test('a deletion waits while repair checks the account', async (t) => {
   const { service, createUser: newUser } = await setup(t)
   const { installation } = service.services
   const { account, username } = await newUser()

@@ -7,7 +7,7 @@ import { deleteUser } from '../../src/accounts/delete-user.ts'
 import { copyUrl, readReply } from '../support/postgres/copying.ts'
 import { eventually, type Setup, setup } from '../support/service/setup.ts'
 
-test('an upload that completes no row delays the deletion of an account for seconds, not for as long as it likes', async (t) => {
+test('an upload that completes no row delays the deletion of an account for seconds only', async (t) => {
   const at = await setup(t, { isIsolated: true })
   const other = await at.createUser()
   const upload = await startUpload(at, 'x')
@@ -17,7 +17,7 @@ test('an upload that completes no row delays the deletion of an account for seco
   assert.equal((await at.user.sql('select from t')).rowCount, 0)
 })
 
-test('an upload that completes rows goes on while accounts are deleted', async (t) => {
+test('an upload that completes rows continues while other accounts are deleted', async (t) => {
   const at = await setup(t, { isIsolated: true })
   const other = await at.createUser()
   const upload = await startUpload(at, 'x\n')

@@ -6,13 +6,13 @@ import { checkOrphans } from '../../src/doctor/check-orphans.ts'
 import { organizationOf } from '../support/keys/organization.ts'
 import { type Setup, setup, type TestUser } from '../support/service/setup.ts'
 
-test('the creation of a member of a large organization makes the roles of members to come', async (t) => {
+test('creating a member of a large organization also makes spare roles for the next members', async (t) => {
   const house = await setup(t, { isIsolated: true })
   const organization = await organizationOf(house, 19)
   assert.deepEqual(await sparesOf(house), [])
   const last = await house.createUser({ organization })
 
-  await t.test('nobody can log in with them', async () => {
+  await t.test('nobody can log in with the spare roles', async () => {
     const spare = await nextSpare(house, organization)
     const { rows } = await house.admin(
       'select rolcanlogin, rolpassword from pg_authid where rolname in ($1, $2)',
@@ -22,7 +22,7 @@ test('the creation of a member of a large organization makes the roles of member
     assert.deepEqual(rows, [closed, closed])
   })
 
-  await t.test('whoever gets them has the rights of every member, and no others', async () => {
+  await t.test('a member made of spare roles has the rights of every member, and no others', async () => {
     const spare = await nextSpare(house, organization)
     const member = await house.createUser({ organization })
     assert.equal(member.account.masterRole, spare)
@@ -30,7 +30,7 @@ test('the creation of a member of a large organization makes the roles of member
     assert.deepEqual(await used(member), await used(last))
   })
 
-  await t.test('a member comes also if they are missing', async () => {
+  await t.test('a member is created without spare roles too', async () => {
     const spare = await nextSpare(house, organization)
     const roles = `${spare}, ${spare}_public`
     await house.admin(`drop owned by ${roles}; drop role ${roles}`, [], last.account.database)
@@ -39,7 +39,7 @@ test('the creation of a member of a large organization makes the roles of member
     assert.deepEqual(await rightsOf(house, member), await rightsOf(house, last))
   })
 
-  await t.test('members who come at once have roles of their own each', async () => {
+  await t.test('members created at once get different roles', async () => {
     await nextSpare(house, organization)
     const members = await Promise.all(Array.from({ length: 5 }, () => house.createUser({ organization })))
     assert.equal(new Set(members.map(({ account }) => account.masterRole)).size, 5)
@@ -47,26 +47,29 @@ test('the creation of a member of a large organization makes the roles of member
     for (const rights of others) assert.deepEqual(rights, first)
   })
 
-  await t.test('the doctor knows them, and they go with their organization', async () => {
-    const { installation, databases } = house.service.services
-    const spare = await nextSpare(house, organization)
-    const found = await checkOrphans(installation)
-    assert.deepEqual(
-      found.map(({ status }) => status),
-      ['ok', 'ok', 'ok'],
-    )
-    const { rows } = await databases.control.query(
-      `select username from cartage.users where org_role = 'member'`,
-    )
-    for (const { username } of rows) await deleteUser(installation, username)
-    await deleteOrganization(installation, organization)
-    const { rowCount } = await house.admin('select from pg_roles where rolname ~ $1', [`^${spare}(_|$)`])
-    assert.equal(rowCount, 0)
-    assert.deepEqual(await sparesOf(house), [])
-  })
+  await t.test(
+    'the doctor accepts the spare roles, and they are deleted with their organization',
+    async () => {
+      const { installation, databases } = house.service.services
+      const spare = await nextSpare(house, organization)
+      const found = await checkOrphans(installation)
+      assert.deepEqual(
+        found.map(({ status }) => status),
+        ['ok', 'ok', 'ok'],
+      )
+      const { rows } = await databases.control.query(
+        `select username from cartage.users where org_role = 'member'`,
+      )
+      for (const { username } of rows) await deleteUser(installation, username)
+      await deleteOrganization(installation, organization)
+      const { rowCount } = await house.admin('select from pg_roles where rolname ~ $1', [`^${spare}(_|$)`])
+      assert.equal(rowCount, 0)
+      assert.deepEqual(await sparesOf(house), [])
+    },
+  )
 })
 
-/** The master role of the next member. */
+/** The spare master role for the next member. */
 async function nextSpare(house: Setup, organization: string): Promise<string> {
   for (;;) {
     const [spare] = await sparesOf(house)
@@ -82,7 +85,7 @@ async function sparesOf(house: Setup): Promise<readonly string[]> {
   return rows.map(({ master_role }) => master_role)
 }
 
-/** Everything that is granted to the roles of a member in its database, without their names. */
+/** Everything granted to a member's roles in its database, without their names. */
 async function rightsOf(house: Setup, { account }: TestUser): Promise<readonly unknown[]> {
   const { rows } = await house.admin(
     `with granted (object, acl) as (
@@ -107,7 +110,7 @@ async function rightsOf(house: Setup, { account }: TestUser): Promise<readonly u
   return rows
 }
 
-/** Uses the rights of master and of whoever has no key, through the front door. */
+/** Uses the rights of the master key and of requests without a key over HTTP. */
 async function used({ base, masterToken }: TestUser): Promise<readonly unknown[]> {
   const ask = async (q: string, key: string) => {
     const response = await fetch(`${base}/api/v2/sql`, {

@@ -15,7 +15,7 @@ import { suspending, untilAsleep } from '../support/service/suspending.ts'
 import { askMaps } from '../support/tiles/tile-api.ts'
 import { ask, hurry, openReceiver, ranJob } from '../support/webhooks/receiver.ts'
 
-/** A request whose body is sent bit by bit. */
+/** A request whose body is sent in pieces. */
 function sending(t: TestContext, method: string, url: string, headers: Record<string, string> = {}) {
   const sent = request(url, { method, headers: { ...headers, 'transfer-encoding': 'chunked' } })
   t.after(() => sent.destroy())
@@ -39,7 +39,7 @@ function sending(t: TestContext, method: string, url: string, headers: Record<st
 const importUrl = ({ base }: TestUser, token: string) =>
   `${base}/api/v1/imports?${new URLSearchParams({ filename: 'slow.csv', api_key: token })}`
 
-/** An upload of which the first bytes are there. */
+/** An upload whose first bytes have been sent. */
 async function begunImport(t: TestContext, house: ImportHouse, token = house.user.masterToken) {
   const before = house.left().length
   const begun = sending(t, 'POST', importUrl(house.user, token))
@@ -48,7 +48,7 @@ async function begunImport(t: TestContext, house: ImportHouse, token = house.use
   return begun
 }
 
-test('a file that arrives while its account is suspended, or its key replaced, becomes no import', async (t) => {
+test('a file that arrives while its account is suspended or its key replaced becomes no import', async (t) => {
   const house = await setupImports(t)
   const { user } = house
   const { suspend, resume } = suspending(t, house)
@@ -70,7 +70,7 @@ test('a file that arrives while its account is suspended, or its key replaced, b
   await house.nothingLeft()
 })
 
-test('a part of a resumable upload ends with the suspension, and what has come counts', async (t) => {
+test('a suspension ends a part of a resumable upload, and the bytes that arrived count', async (t) => {
   const house = await setupImports(t)
   const { user } = house
   const { suspend, resume } = suspending(t, house)
@@ -94,7 +94,7 @@ test('a part of a resumable upload ends with the suspension, and what has come c
 
 const receiver = await openReceiver()
 
-test('webhooks of a suspended account send nothing; afterwards each message is tried again', async (t) => {
+test('webhooks of a suspended account send nothing; afterwards each message is retried', async (t) => {
   const house = await setup(t, { worker: true, config: { webhooks: [receiver.host] } })
   const { user, createUser } = house
   const { suspend, resume } = suspending(t, house)
@@ -110,7 +110,7 @@ test('webhooks of a suspended account send nothing; afterwards each message is t
   status = 204
   await hurry(house)
   await hurry(house, 'gives_up_at')
-  // Others are served meanwhile, again and again.
+  // Other accounts are served meanwhile, several times.
   for (let turn = 0; turn < 3; turn++) {
     const others = receiver.address()
     await ranJob(other, 'select 1', { notify: [{ url: others.url }] })
@@ -125,7 +125,7 @@ test('webhooks of a suspended account send nothing; afterwards each message is t
   })
 })
 
-test('strangers who read through a link, a named map or a named layer are not told the reason', async (t) => {
+test('the reason of a suspension is not shown to readers of a link, a named map or a named layer', async (t) => {
   const house = await setup(t)
   const { user, admin } = house
   const { suspend, resume } = suspending(t, house)
@@ -201,7 +201,7 @@ test('the time of a suspension does not count for an import whose file is on ano
   assert.equal((await house.wait(id)).state, 'failure')
 })
 
-test('an import that suspensions cut while it loads keeps all its attempts', async (t) => {
+test('an import that a suspension interrupts while it loads keeps all its attempts', async (t) => {
   const house = await setupImports(t)
   const { user, admin } = house
   const { suspend, resume } = suspending(t, house)

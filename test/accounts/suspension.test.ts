@@ -23,7 +23,7 @@ async function suspended(t: TestContext, options: SetupOptions = {}) {
 const statusOf = async ({ base }: Pick<TestUser, 'base'>, token: string) =>
   (await fetch(`${base}/api/v2/sql?${new URLSearchParams({ q: 'select 1', api_key: token })}`)).status
 
-test('every operation of a suspended account is refused with 403 and the text of the operator', async (t) => {
+test("every operation of a suspended account is refused with 403 and the operator's text", async (t) => {
   const { url, user, suspend, resume } = await suspended(t)
   const { token } = await keysClient(user).make('reader', grantsOf())
   const made = await fetch(`${user.base}/api/v4/exports`, {
@@ -45,7 +45,7 @@ test('every operation of a suspended account is refused with 403 and the text of
     const answer = await fetch(address, { method, headers, body })
     const text = await answer.text()
     assert.equal(answer.status, 403, `${id}: ${text}`)
-    // A link works without a key: its reader is a stranger. A page is for people.
+    // A link works without a key, so its reader does not get the text. A page is for people.
     if (method === 'HEAD' || id === 'openExport' || id.endsWith('Page')) continue
     assert.match(text, /This account is suspended: The invoice of May is open/, id)
   }
@@ -91,7 +91,7 @@ function parametersOf({ username }: TestUser): Record<string, string> {
   }
 }
 
-test('strangers are refused too, without the text', async (t) => {
+test('requests without a key are refused too, without the text', async (t) => {
   const { user, suspend } = await suspended(t)
   await user.sql('create table open as select 1 as n; grant select on open to public')
   await suspend()
@@ -102,7 +102,7 @@ test('strangers are refused too, without the text', async (t) => {
   }
 })
 
-test('a suspension and its end hold in every process as soon as they are answered; the data stays', async (t) => {
+test('a suspension and its end apply in every process once they are answered; the data stays', async (t) => {
   const { user, service, keys, suspend, resume } = await suspended(t)
   const other = await startService(
     service.services.config,
@@ -126,7 +126,7 @@ test('a suspension and its end hold in every process as soon as they are answere
   assert.deepEqual(rows, [{ n: 7 }])
 })
 
-test('running requests and sessions of all keys end, and their callers learn why', async (t) => {
+test('a suspension ends running requests and sessions of all keys, and the callers get the reason', async (t) => {
   const { user, admin, suspend } = await suspended(t)
   const { token } = await keysClient(user).make('reader', grantsOf())
   const session = await openSession(t, user)
@@ -155,7 +155,7 @@ test('running requests and sessions of all keys end, and their callers learn why
   assert.equal(rowCount, 0)
 })
 
-test('jobs of a suspended account wait, those of others run, and after it they go on where they were', async (t) => {
+test('jobs of a suspended account wait, those of others run, and after it they continue where they were', async (t) => {
   const { user, admin, createUser, suspend, resume } = await suspended(t, { worker: true })
   await user.sql('create table marks (n int)')
   const api = jobApi(user)
@@ -177,7 +177,7 @@ test('jobs of a suspended account wait, those of others run, and after it they g
   assert.deepEqual(await states(), [1, 3, 4])
 })
 
-test('a utility that cannot run in a transaction is not cut short: its job waits from its end on', async (t) => {
+test('a utility that cannot run in a transaction is not interrupted: its job waits after it', async (t) => {
   const { user, admin, keys, suspend, resume } = await suspended(t, { worker: true })
   await user.sql('create table t (n int); create table marks (n int)')
   const holder = new pg.Client({ connectionString: withDatabase(keys.adminUrl, user.account.database) })
@@ -208,7 +208,7 @@ test('a utility that cannot run in a transaction is not cut short: its job waits
   assert.equal((await api.ended(job_id)).status, 'done')
 })
 
-test('other statements outside a transaction are cut short, and their outcome is unknown', async (t) => {
+test('other statements outside a transaction are interrupted, and their outcome is unknown', async (t) => {
   const { user, admin, suspend, resume } = await suspended(t, { worker: true })
   await user.sql('create table marks (n int)')
   const api = jobApi(user)
@@ -228,7 +228,7 @@ test('other statements outside a transaction are cut short, and their outcome is
   assert.deepEqual(rows, [{ n: 1 }, { n: 2 }])
 })
 
-test('a suspension waits for the claim of jobs that is under way, so that it sees what was claimed', async (t) => {
+test('a suspension waits for a running claim of jobs, so that it sees what was claimed', async (t) => {
   const { user, service, suspend } = await suspended(t, { isIsolated: true })
   const { control } = service.services.databases
   const claim = await control.connect()
@@ -248,7 +248,7 @@ test('a suspension waits for the claim of jobs that is under way, so that it see
   assert.equal(await statusOf(user, user.masterToken), 403)
 })
 
-test('the statement of a worker that was lost is ended and settled while the account is suspended', async (t) => {
+test('the statement of a lost worker is ended and settled while the account is suspended', async (t) => {
   const house = await suspended(t, { isIsolated: true })
   const { user, admin, service, suspend, resume } = house
   await user.sql('create table marks (n int)')
@@ -277,14 +277,14 @@ test('the statement of a worker that was lost is ended and settled while the acc
   assert.deepEqual((await user.sql('select n from marks order by n')).rows, [{ n: 0 }, { n: 1 }, { n: 2 }])
 })
 
-test('the statement of a job without a worker ends with the suspension', async (t) => {
+test('a suspension ends the statement of a job that has no worker', async (t) => {
   const house = await suspended(t, { isIsolated: true })
   const { user, admin, service, suspend } = house
   const lost = await startWorkerProcess(t, house)
   const { job_id } = await jobApi(user).submit('select pg_sleep(3600)')
   await untilAsleep(admin, user)
   lost.signal('SIGSTOP')
-  // What another worker does when it has found out.
+  // What another worker does once it has noticed.
   await service.services.databases.control.query(
     'update cartage.jobs set worker_id = null, claim = null, revision = revision + 1, write_id = null where id = $1',
     [job_id],
@@ -294,7 +294,7 @@ test('the statement of a job without a worker ends with the suspension', async (
   assert.equal((await admin(asleep, [user.account.database])).rowCount, 0)
 })
 
-test('schedules of a suspended account make no jobs, and afterwards at most one for the times that have passed', async (t) => {
+test('schedules of a suspended account create no jobs, and afterwards at most one for all missed times', async (t) => {
   const { user, service, suspend, resume } = await suspended(t, { isIsolated: true })
   const { databases, config } = service.services
   const headers = { ...basic(user.username, user.masterToken), 'content-type': 'application/json' }
@@ -330,7 +330,7 @@ test('schedules of a suspended account make no jobs, and afterwards at most one 
   ])
 })
 
-test('suspending twice changes the reason and keeps the time; a reason is needed, and the user must exist', async (t) => {
+test('a second suspension changes the reason and keeps the time; a reason and an existing user are required', async (t) => {
   const { user, operator, resume } = await suspended(t)
   const first = await operator.users.suspend(user.username, 'one')
   const second = await operator.users.suspend(user.username, 'two')

@@ -5,7 +5,7 @@ import { startService } from '../../src/service/service.ts'
 import { type Answer, grantsOf, keysClient, send } from '../support/keys/keys-client.ts'
 import { basic, setup, type TestUser } from '../support/service/setup.ts'
 
-/** Every key endpoint, asked in one way. */
+/** Calls every key endpoint. */
 const endpoints = (base: string, query: string, headers: Record<string, string> = {}) =>
   Promise.all(
     [
@@ -27,7 +27,7 @@ function assertRefused(answers: readonly Answer[], status: number, text: string,
 
 const base64 = (text: string) => Buffer.from(text).toString('base64')
 
-test('without a right credential every key endpoint is 401', async (t) => {
+test('without a valid credential every key endpoint is 401', async (t) => {
   const { user, createUser } = await setup(t)
   const stranger = await createUser()
   const cases: [what: string, query: string, authorization?: string][] = [
@@ -64,7 +64,7 @@ test('a key that is not master is 403 on every key endpoint', async (t) => {
   }
 })
 
-test('the master key is taken from the Basic header, api_key or map_key', async (t) => {
+test('the master key is read from the Basic header, api_key or map_key', async (t) => {
   const { user } = await setup(t)
   const list = `${user.base}/api/v3/api_keys`
   for (const answer of [
@@ -81,7 +81,7 @@ test('the master key is taken from the Basic header, api_key or map_key', async 
   }
 })
 
-test('an unknown account is 404 in the envelope of the key endpoints', async (t) => {
+test('an unknown account is 404 in the error format of the key endpoints', async (t) => {
   const { url } = await setup(t)
   const { status, body } = await send(`${url}/user/nobody-here/api/v3/api_keys?api_key=x`)
   assert.equal(status, 404)
@@ -97,7 +97,7 @@ async function organization(t: Parameters<typeof setup>[0]) {
   return { ...context, name, owner, admin, member, outsider: context.user }
 }
 
-test('in the path of an organization the credential says who is acting', async (t) => {
+test('in the path of an organization the credential names the acting user', async (t) => {
   const { url, name, owner, member, outsider } = await organization(t)
   const base = `${url}/user/${name}/api/v3/api_keys`
   for (const who of [owner, member]) {
@@ -136,7 +136,7 @@ test('in the path of an organization the credential says who is acting', async (
   }
 })
 
-test('owner and admins of an organization may act for its members', async (t) => {
+test('owner and admins of an organization may act on behalf of its members', async (t) => {
   const { owner, admin, member } = await organization(t)
   await member.sql('create table t (id serial)')
   for (const who of [owner, admin]) {
@@ -165,7 +165,7 @@ test('owner and admins of an organization may act for its members', async (t) =>
   assert.equal(own.status, 200)
 })
 
-test('target_user is 403 for everybody else, and 404 for someone who is no member', async (t) => {
+test('target_user is 403 for everybody else, and 404 for a user who is no member', async (t) => {
   const { name, owner, admin, member, outsider } = await organization(t)
   const refused: [TestUser, string][] = [
     [member, owner.username],
@@ -189,7 +189,7 @@ test('target_user is 403 for everybody else, and 404 for someone who is no membe
   }
 })
 
-test('no token reaches the log', async (t) => {
+test('no token appears in the log', async (t) => {
   const { user, keys, service } = await setup(t)
   const lines: string[] = []
   const log = createLog('trace', { write: (line: string) => void lines.push(line) })

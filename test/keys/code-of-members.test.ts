@@ -4,7 +4,7 @@ import { ask } from '../support/http/ask.ts'
 import { keyRolesOf, keysClient, roleOf } from '../support/keys/keys-client.ts'
 import { eventually, setup, type TestUser } from '../support/service/setup.ts'
 
-// Two members of an organization: Anna shares what carries code, and a key of Bert makes something of it.
+// Two members of an organization: Anna shares objects that carry code, and a key of Bert creates something from them.
 
 const sharedTypes = `
   create function told(text) returns boolean language plpgsql as $$ begin raise notice 'ran as %', current_user; return true; end $$;
@@ -59,7 +59,7 @@ async function relationsOf(member: TestUser): Promise<string[]> {
   return rows.map(({ shown }) => shown)
 }
 
-/** Runs each text by itself, in one request, and answers those that were not refused as code of another user. */
+/** Runs each text in its own request and returns those not refused as code of another user. */
 async function answersButRefusal(run: (q: string) => ReturnType<typeof ask>, texts: readonly string[]) {
   const steps = texts.map(
     (text) => `begin
@@ -95,7 +95,7 @@ const types = [
   'around[]',
 ]
 
-test('what a key makes has no type of another member in it, nor one that is made of such', async (t) => {
+test('what a key creates uses no type of another member, directly or indirectly', async (t) => {
   const { run, asBert, relations } = await members(t)
   await asBert('create domain mine as @trap; create type around as (a int, b @number[])')
   assert.equal((await run('create table own (v text, n int)')).status, 200)
@@ -122,7 +122,7 @@ test('what a key makes has no type of another member in it, nor one that is made
   assert.deepEqual(await relations(), ['own text,integer'])
 })
 
-test('nor an operator, a collation, a view or row security of another member', async (t) => {
+test('what a key creates uses no operator, collation, view or row security of another member', async (t) => {
   const { run, relations } = await members(t)
   assert.equal((await run('create table own (v text)')).status, 200)
   const texts = [
@@ -145,7 +145,7 @@ test('nor an operator, a collation, a view or row security of another member', a
   assert.deepEqual(await relations(), ['own text'])
 })
 
-test('types of the own user, and plain tables of another member, stay of use to a key', async (t) => {
+test("a key can still use its own user's types and plain tables of other members", async (t) => {
   const { run, asBert } = await members(t)
   await asBert(
     `create domain small as int check (value < 10); create type state as enum ('on'); create type box as (a small)`,
@@ -164,7 +164,7 @@ test('types of the own user, and plain tables of another member, stay of use to 
   }
 })
 
-test('what EXPLAIN ANALYZE makes past the event triggers loses such types too', async (t) => {
+test('tables made by EXPLAIN ANALYZE, which event triggers do not see, lose such types too', async (t) => {
   const { run, relations } = await members(t)
   for (const text of [
     'explain analyze create table a as select 1 as id, t from @kept',
@@ -177,10 +177,10 @@ test('what EXPLAIN ANALYZE makes past the event triggers loses such types too', 
   assert.deepEqual(await relations(), ['a integer', 'd integer'])
 })
 
-test('none of it is handed over with a deleted key, whenever it was made', async (t) => {
+test('deleting a key hands over none of these, whenever they were made', async (t) => {
   const { context, anna, bert, role, run, asBert, relations } = await members(t)
   await run('create table own (id int); create view fine as select id from own')
-  // As if it had been made before keys were watched for types.
+  // As if it had been made before the types of keys were checked.
   await asBert(`create table t (id int default 1, v @trap default 'x', m @mood[]);
     create table parted (v @trap) partition by list (v); create table part partition of parted for values in ('x');
     create table typed of @pair; create table checked (n int check (n::@number > 0)); create index on checked ((n::@number));
@@ -205,7 +205,7 @@ test('none of it is handed over with a deleted key, whenever it was made', async
   assert.equal((await bert.sql('insert into checked values (-1)')).rowCount, 1)
 })
 
-test("the master key prepares no table of its key that has another member's types", async (t) => {
+test("the master key does not cartodbfy a table of its key that has another member's types", async (t) => {
   const { context, bert, role, asBert } = await members(t)
   await asBert('create table t (id int, v @trap)')
   await context.admin(`alter table "${bert.username}".t owner to "${role}"`, [], bert.account.database)

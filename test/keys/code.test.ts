@@ -19,7 +19,7 @@ async function told(user: TestUser, role: string, text: string): Promise<string>
   )
 }
 
-test('a key with `create` makes data of every kind', async (t) => {
+test('a key with `create` creates data of every kind', async (t) => {
   const { user, role } = await creator(t)
   await user.sql(
     `create table a (id serial primary key, v text default 'x' check (v <> ''), at timestamptz default now(),
@@ -93,7 +93,7 @@ const codeBearing = [
   'import foreign schema x from server y into public',
 ]
 
-test('a key is refused everything that carries code or changes what a name means', async (t) => {
+test('a key is refused everything that carries code or changes the meaning of a name', async (t) => {
   const { user, role } = await creator(t)
   await user.sql(`create function helper() returns int language sql return 1;
     create function helper_trigger() returns trigger language plpgsql as $$ begin return new; end $$`)
@@ -129,7 +129,7 @@ test('over HTTP the refusal is a 403 that says why', async (t) => {
   assert.equal(hint, 'Use the master key.')
 })
 
-/** Each would run as whoever touches the table or the view. */
+/** Each would run with the rights of the role that uses the table or the view. */
 const effects = [
   `set_config('role', 'none', true)`,
   `set_config('search_path', 'elsewhere', false)`,
@@ -149,7 +149,7 @@ const effects = [
   'current_query()',
 ]
 
-test('expressions in what a key makes call only what computes', async (t) => {
+test('expressions in what a key creates may call only functions that compute', async (t) => {
   const { user, role } = await creator(t)
   await user.sql(`create function helper() returns text language plpgsql as $$ begin return current_user; end $$;
     create function looks_harmless() returns text immutable language sql return 'x';
@@ -189,7 +189,7 @@ test('expressions in what a key makes call only what computes', async (t) => {
   }
 })
 
-test('functions that run SQL given as text are taken from all tenants', async (t) => {
+test('no tenant may call functions that run SQL given as text', async (t) => {
   const { context, user, role } = await creator(t)
   const { rows } = await context.admin(
     `select oid::regprocedure::text as name from pg_proc
@@ -209,7 +209,7 @@ test('functions that run SQL given as text are taken from all tenants', async (t
   }
 })
 
-test('a SECURITY DEFINER function of the master role does for a key what the master role may', async (t) => {
+test("a SECURITY DEFINER function of the master role gives a key the master role's rights", async (t) => {
   const { user, role } = await creator(t)
   await user.sql(`create function add_function() returns void language plpgsql security definer as
     $$ begin create function made() returns int language sql return 7; end $$`)
@@ -217,7 +217,7 @@ test('a SECURITY DEFINER function of the master role does for a key what the mas
   assert.deepEqual((await user.sql('select made()')).rows, [{ made: 7 }])
 })
 
-test('the master role makes code as before, also for the tables of its keys', async (t) => {
+test('the master role still creates code, also on the tables of its keys', async (t) => {
   const { user, role } = await creator(t)
   await user.sql('create table own (v text)', [], role)
   await user.sql(`create function note() returns trigger language plpgsql as $$ begin new.v := 'noted'; return new; end $$;
@@ -244,14 +244,14 @@ test('no tenant can switch these checks off', async (t) => {
   }
 })
 
-test('a key with `create` and `table_metadata` does not become master through what the service asks', async (t) => {
+test("a key with `create` and `table_metadata` cannot use the service's own queries to act as master", async (t) => {
   const context: Setup = await setup(t)
   const { user } = context
   const { token } = await keysClient(user).make('k', [
     { type: 'apis', apis: ['sql'] },
     { type: 'database', schemas: [{ name: 'public', permissions: ['create'] }], table_metadata: [] },
   ])
-  // Where a key can make no operator, the master role itself makes one that tells.
+  // A key cannot create an operator here, so the master role creates one that records its caller.
   await user.sql(`create table caught (who text); create table shown (id int); select CDB_CartodbfyTable('shown');
     insert into shown default values;
     create function public.trap(regclass, oid) returns boolean language plpgsql as

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { grantsOf, keyRolesOf, keysClient, roleOf, send, tablesOf } from '../support/keys/keys-client.ts'
 import { setup } from '../support/service/setup.ts'
 
-test('a user has a master and a default key from the beginning', async (t) => {
+test('a new user has a master and a default key', async (t) => {
   const { user } = await setup(t)
   const { body } = await keysClient(user).list()
   const [master, everyone] = body.result as Record<string, unknown>[]
@@ -27,9 +27,9 @@ test('a user has a master and a default key from the beginning', async (t) => {
   ])
 })
 
-test('a created key is answered with what is read from the catalogs afterwards', async (t) => {
+test('a created key is answered with the grants that the catalogs have afterwards', async (t) => {
   const { user } = await setup(t)
-  // In the order of bytes the last comes after the one before; in that of JavaScript it does not.
+  // The last two sort differently by bytes (UTF-8) than in JavaScript (UTF-16).
   const names = ['t', 'Z', 'ä', 'a b', '\uff5e', '\u{1f30d}']
   await user.sql(names.map((name) => `create table "${name}" (id serial)`).join('; '))
   await user.sql('create view v as select 1 as one; create materialized view m as select 1 as one')
@@ -52,7 +52,7 @@ test('a created key is answered with what is read from the catalogs afterwards',
   assert.equal(Object.keys(tablesOf(read)).length, 7)
 })
 
-test('a created key is answered with 201 and its whole document', async (t) => {
+test('a created key is answered with 201 and its document', async (t) => {
   const { user } = await setup(t)
   await user.sql('create table t (id serial primary key)')
   const { status, body } = await keysClient(user).create('k', [
@@ -95,7 +95,7 @@ test('a created key is answered with 201 and its whole document', async (t) => {
   })
 })
 
-test('a key without a database section shows it empty', async (t) => {
+test('a key without a database section shows an empty one', async (t) => {
   const { user } = await setup(t)
   const { body } = await keysClient(user).create('k', [{ type: 'apis', apis: [] }])
   assert.deepEqual(body.grants, [
@@ -104,7 +104,7 @@ test('a key without a database section shows it empty', async (t) => {
   ])
 })
 
-test('a key is read under its name, whatever printable characters it has', async (t) => {
+test('a key is read by its name, with any printable characters', async (t) => {
   const { user } = await setup(t)
   const keys = keysClient(user)
   for (const name of [
@@ -141,7 +141,7 @@ test('an unknown name is 404 on every endpoint of a key', async (t) => {
   }
 })
 
-test('regenerating gives a new token and leaves all else as it was', async (t) => {
+test('regenerating gives a new token and changes nothing else', async (t) => {
   const { user } = await setup(t)
   await user.sql('create table t (id int)')
   const keys = keysClient(user)
@@ -155,7 +155,7 @@ test('regenerating gives a new token and leaves all else as it was', async (t) =
   assert.deepEqual((await keys.read('k')).body, after)
 })
 
-test('the master key can be regenerated; its old token is dead at once', async (t) => {
+test('the master key can be regenerated; its old token is invalid at once', async (t) => {
   const { user } = await setup(t)
   const keys = keysClient(user)
   const { status, body } = await keys.regenerate('Master')
@@ -164,7 +164,7 @@ test('the master key can be regenerated; its old token is dead at once', async (
   assert.equal((await send(`${user.base}/api/v3/api_keys?api_key=${body.token}`)).status, 200)
 })
 
-test('deleting answers the key as it was, and leaves neither key nor role', async (t) => {
+test('deleting a key answers its last document and leaves neither key nor role', async (t) => {
   const context = await setup(t)
   const { user } = context
   await user.sql('create table t (id int)')
@@ -202,7 +202,7 @@ test('only regular keys can be deleted, and the default key keeps its token', as
   assert.equal((await keys.list()).body.total, 2)
 })
 
-test('a deleted name is free again, for a key with another token and another role', async (t) => {
+test('the name of a deleted key can be used again, with a new token and a new role', async (t) => {
   const context = await setup(t)
   const keys = keysClient(context.user)
   const first = await keys.make('k')
@@ -234,7 +234,7 @@ test('a document that was read can be posted again', async (t) => {
   assert.deepEqual(tablesOf(third.body), tablesOf(master))
 })
 
-test('what is granted twice is granted once', async (t) => {
+test('a permission granted twice is granted once', async (t) => {
   const { user } = await setup(t)
   await user.sql('create table t (id int)')
   const { body } = await keysClient(user).create('k', [
@@ -273,7 +273,7 @@ test('a user can have as many keys as the operator allows', async (t) => {
   await keys.make('three')
 })
 
-test('both path bases and a trailing slash lead to the keys', async (t) => {
+test('both base paths and a trailing slash reach the keys', async (t) => {
   const { user, url } = await setup(t)
   const credential = `api_key=${user.masterToken}`
   for (const path of ['/user', '/u']) {

@@ -16,7 +16,7 @@ import { askMaps } from '../support/tiles/tile-api.ts'
 
 type Refused = Readonly<{ error: string[]; code: string }>
 
-/** Keys at the addresses of version 4, with the master token. */
+/** A client of the keys at /api/v4, with the master token. */
 function fullKeys({ base, username, masterToken }: TestUser) {
   const headers = basic(username, masterToken)
   const call = async <Body>(method: string, path = '', body?: unknown) => {
@@ -38,7 +38,7 @@ function fullKeys({ base, username, masterToken }: TestUser) {
   }
 }
 
-/** A second process as far as the databases can tell. */
+/** Starts a second service process on the same databases. */
 async function twoNodes(t: TestContext) {
   const house = await setup(t)
   const { service, keys, user } = house
@@ -63,7 +63,7 @@ async function twoNodes(t: TestContext) {
 
 const inMs = (ms: number) => new Date(Date.now() + ms).toISOString()
 
-test('a key has a description, an expiry and its last use at v4; classic documents keep their shape', async (t) => {
+test('a key has a description, an expiry and its last use at /api/v4; classic documents keep their shape', async (t) => {
   const { user } = await setup(t)
   const keys = fullKeys(user)
   const expires_at = inMs(3_600_000)
@@ -86,7 +86,7 @@ test('a key has a description, an expiry and its last use at v4; classic documen
   ])
 })
 
-test('PATCH changes the grants in place, in every process once it is answered; the token stays', async (t) => {
+test('PATCH changes the grants of a key in every process once it is answered; the token stays', async (t) => {
   const { user, statuses } = await twoNodes(t)
   await user.sql('create table seen (n int); create table written (n serial)')
   const keys = fullKeys(user)
@@ -107,7 +107,7 @@ test('PATCH changes the grants in place, in every process once it is answered; t
   assert.deepEqual(await all('select * from seen'), [403, 403])
   assert.deepEqual(await all('insert into written default values'), [200, 200])
   assert.deepEqual(await all('create table another (n int)'), [403, 403])
-  // What it made stays its own, and a table that is made again gets the new grants back, not the old ones.
+  // A key keeps the tables it created; a table that is created again gets the new grants, not the old ones.
   assert.deepEqual(await all('select * from own_table'), [200, 200])
   await user.sql('drop table seen, written; create table seen (n int); create table written (n serial)')
   assert.deepEqual(await all('select * from seen'), [403, 403])
@@ -120,7 +120,7 @@ test('PATCH changes the grants in place, in every process once it is answered; t
   assert.deepEqual(await all('insert into written default values'), [403, 403])
 })
 
-test('a change that is refused changes nothing', async (t) => {
+test('a refused change changes nothing', async (t) => {
   const { user, statuses } = await twoNodes(t)
   await user.sql('create table seen (n int)')
   const keys = fullKeys(user)
@@ -151,7 +151,7 @@ test('a change that is refused changes nothing', async (t) => {
   assert.equal(described.description, 'Of the team')
 })
 
-test('an expired key is refused as a deleted one within a second, in every process, until its expiry is changed', async (t) => {
+test('an expired key is refused like a deleted one within a second, in every process, until its expiry is changed', async (t) => {
   const { user, statuses } = await twoNodes(t)
   const keys = fullKeys(user)
   const expiresAt = Date.now() + 3_000
@@ -179,7 +179,7 @@ test('an expired key is refused as a deleted one within a second, in every proce
   assert.equal((await fetch(link)).status, 200)
 })
 
-test('an earlier expiry holds in every process once it is answered', async (t) => {
+test('an earlier expiry applies in every process once it is answered', async (t) => {
   const { user, statuses } = await twoNodes(t)
   const keys = fullKeys(user)
   const { token } = await keys.make({ name: 'k', grants: grantsOf() })
@@ -190,7 +190,7 @@ test('an earlier expiry holds in every process once it is answered', async (t) =
   assert.ok(Date.now() < expiresAt + 1_000)
 })
 
-test('an open session keeps to the expiry that its key has now', async (t) => {
+test('an open session ends at the current expiry of its key', async (t) => {
   const { user } = await setup(t)
   const keys = fullKeys(user)
   const opened = async (name: string, expires_at: string | null) => {
@@ -205,7 +205,7 @@ test('an open session keeps to the expiry that its key has now', async (t) => {
   await keys.change('extended', { expires_at: null })
   const expiresAt = Date.now() + 2_500
   await keys.change('shortened', { expires_at: new Date(expiresAt).toISOString() })
-  // It is renewed each second, so this one is renewed before the key expires.
+  // The session is renewed each second, so also just before the key expires.
   assert.match((await shortened.until('lost')).error[0]!, /has expired/)
   const lostAt = Date.now()
   assert.ok(lostAt > expiresAt - 100 && lostAt < expiresAt + 2_000, String(lostAt - expiresAt))
@@ -213,7 +213,7 @@ test('an open session keeps to the expiry that its key has now', async (t) => {
   assert.deepEqual((await extended.run('select 1 as n')).rows, [{ n: 1 }])
 })
 
-test('an API that is taken from a key ends its sessions, links and named maps until it is given back', async (t) => {
+test('removing an API from a key stops its sessions, links and named maps until the API is added again', async (t) => {
   const { user } = await setup(t)
   await user.sql(places)
   const keys = fullKeys(user)
@@ -250,7 +250,7 @@ test('an API that is taken from a key ends its sessions, links and named maps un
   assert.deepEqual(await statuses(), [200, 200, 200, 200])
 })
 
-test('the last use of a key is told within seconds, and stored at most once in five minutes', async (t) => {
+test('the last use of a key is shown within seconds and stored at most once in five minutes', async (t) => {
   const { user, service } = await setup(t)
   const keys = fullKeys(user)
   const { token } = await keys.make({ name: 'k', grants: grantsOf() })
@@ -286,7 +286,7 @@ test('the last use of a key is told within seconds, and stored at most once in f
   await uses.stop()
 })
 
-test('a use that cannot be stored is stored later; a deleted key fails no batch, and its use is removed', async (t) => {
+test('a use that cannot be stored is stored later; a deleted key does not fail the batch', async (t) => {
   const { user, service } = await setup(t, { isIsolated: true })
   const keys = fullKeys(user)
   const { control } = service.services.databases
@@ -320,7 +320,7 @@ test('a use that cannot be stored is stored later; a deleted key fails no batch,
   assert.ok((await keys.read('kept')).last_used_at)
 })
 
-test('the operator lists the keys of a user, never with tokens', async (t) => {
+test('the operator lists the keys of a user, without tokens', async (t) => {
   const house = await setup(t)
   const { user, url } = house
   const expires_at = inMs(3_600_000)
@@ -342,7 +342,7 @@ test('the operator lists the keys of a user, never with tokens', async (t) => {
   assert.ok(!out.includes(token))
 })
 
-test('cartage key create and key set take a description and an expiry', async (t) => {
+test('`cartage key create` and `key set` take a description and an expiry', async (t) => {
   const house = await setup(t)
   await house.user.sql('create table seen (n int)')
   const me = connection(house)

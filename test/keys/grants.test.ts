@@ -5,7 +5,7 @@ import { type Setup, setup, type TestUser } from '../support/service/setup.ts'
 
 const denied = '42501'
 
-/** A key as a test uses it: its client's view, and statements as its role. */
+/** A key for a test: its document as the client sees it, and statements run as its role. */
 async function keyWith(
   context: Setup,
   user: TestUser,
@@ -24,7 +24,7 @@ async function keyWith(
   }
 }
 
-test('insert gives the use of the sequences of the table, select alone does not', async (t) => {
+test("insert includes the use of the table's sequences, select alone does not", async (t) => {
   const context = await setup(t)
   const { user } = context
   await user.sql(`create sequence apart; create table t (
@@ -42,7 +42,7 @@ test('insert gives the use of the sequences of the table, select alone does not'
   }
 })
 
-test('a sequence that the table gets later is usable too', async (t) => {
+test('it includes a sequence that the table gets later', async (t) => {
   const context = await setup(t)
   const { user } = context
   await user.sql('create table t (v text); create sequence late; create table lone (id int)')
@@ -57,7 +57,7 @@ test('a sequence that the table gets later is usable too', async (t) => {
   assert.equal(await writer.refusal('insert into lone default values'), undefined)
 })
 
-test('with create on a schema a key makes tables and views in it', async (t) => {
+test('a key with create on a schema creates tables and views in it', async (t) => {
   const context = await setup(t)
   const { user } = context
   await user.sql('create table t as select 1 as id')
@@ -83,7 +83,7 @@ test('with create on a schema a key makes tables and views in it', async (t) => 
   assert.equal(await other.refusal('create view more as select * from t'), denied)
 })
 
-test('a key that took every permission from itself still has the tables that it made', async (t) => {
+test('a key that revoked every permission from itself still uses the tables it created', async (t) => {
   const context = await setup(t)
   const { user } = context
   const maker = await keyWith(context, user, {}, ['public'])
@@ -94,14 +94,14 @@ test('a key that took every permission from itself still has the tables that it 
   ])
 })
 
-test('a permission is shown whoever granted it, but only if a key can be created with it', async (t) => {
+test('a permission is shown whoever granted it, but a key can be created only with what the user may grant', async (t) => {
   const context = await setup(t)
   const { user, admin } = context
   await user.sql('create table t (id int)')
   const key = await keyWith(context, user, { t: ['insert', 'select'] })
   const other = await keyWith(context, user, {})
   await user.sql(`grant trigger on t to "${key.role}", "${other.role}"`)
-  // No tenant can grant what is another's; a role of the operator can.
+  // No tenant can grant another's objects; a role of the operator can.
   await admin(
     `grant usage on schema public to pg_monitor;
      grant select, delete on public.t to pg_monitor with grant option;
@@ -113,7 +113,7 @@ test('a permission is shown whoever granted it, but only if a key can be created
   assert.deepEqual(await other.tables(), {})
 })
 
-test('create on a schema is enough to make and to cartodbfy a table', async (t) => {
+test('create on a schema is enough to create and cartodbfy a table', async (t) => {
   const context = await setup(t)
   const { user, createOrganization } = context
   const maker = await keyWith(context, user, {}, ['public'])
@@ -130,7 +130,7 @@ test('create on a schema is enough to make and to cartodbfy a table', async (t) 
   await member.sql("insert into made (name) values ('x')")
 })
 
-test('a table that CDB_CartodbfyTable completes keeps its grants, and its writers can fill cartodb_id', async (t) => {
+test('CDB_CartodbfyTable keeps the grants of a table, and keys that write can fill cartodb_id', async (t) => {
   const context = await setup(t)
   const { user } = context
   await user.sql('create table t (name text)')
@@ -140,7 +140,7 @@ test('a table that CDB_CartodbfyTable completes keeps its grants, and its writer
   assert.equal(await writer.refusal("insert into t (name) values ('x')"), undefined)
 })
 
-test('a key reads what is public, like everybody', async (t) => {
+test('a key reads public tables like everybody', async (t) => {
   const context = await setup(t)
   const { user } = context
   await user.sql(`create table open (id int); create table closed (id int);
@@ -152,7 +152,7 @@ test('a key reads what is public, like everybody', async (t) => {
   assert.equal(await refusal(user, user.account.publicRole, 'select * from closed'), denied)
 })
 
-test('names with quotes, dots, blanks, upper case and other scripts are granted like any', async (t) => {
+test('names with quotes, dots, blanks, upper case and other scripts can be granted', async (t) => {
   const context = await setup(t)
   const { user } = context
   const names = [
@@ -199,7 +199,7 @@ test('names with quotes, dots, blanks, upper case and other scripts are granted 
   assert.equal(await refusal(user, role, 'create table "My.Schema"."made" (id int)'), undefined)
 })
 
-test('a grant on a partitioned table reaches its partitions through it alone', async (t) => {
+test('a grant on a partitioned table covers its partitions only through the table', async (t) => {
   const context = await setup(t)
   const { user } = context
   await user.sql(`create table whole (id int) partition by range (id);
@@ -215,7 +215,7 @@ test('a grant on a partitioned table reaches its partitions through it alone', a
   assert.equal(await ofPart.refusal('select * from part1'), undefined)
 })
 
-test('a document tells what the catalogs say at that moment', async (t) => {
+test('a document shows the permissions that the catalogs have now', async (t) => {
   const context = await setup(t)
   const { user } = context
   await user.sql('create table a (id int); create table b (id int); create schema s')
@@ -237,7 +237,7 @@ test('a document tells what the catalogs say at that moment', async (t) => {
   assert.deepEqual(databaseOf(body).schemas, [{ name: 'z', permissions: ['create'] }])
 })
 
-test('when a granted table is dropped and made again under its name, the grant comes back', async (t) => {
+test('a granted table that is dropped and created again under its name gets its grant back', async (t) => {
   const context = await setup(t)
   const { user } = context
   const ways: [made: string, dropped: string][] = [
@@ -268,7 +268,7 @@ test('when a granted table is dropped and made again under its name, the grant c
   }
 })
 
-test('a grant comes back also with its schema, but not for a table that another key makes', async (t) => {
+test('a grant comes back also after its schema was dropped, but not for a table that another key creates', async (t) => {
   const context = await setup(t)
   const { user } = context
   await user.sql('create schema s; create table s.x (id serial)')
@@ -298,7 +298,7 @@ test('a rolled back drop or creation changes no grant', async (t) => {
   assert.deepEqual(await key.tables(), { 'public.x': 'select' })
 })
 
-test('a grant follows its table to a new name; a new table under the old name gets nothing', async (t) => {
+test('a grant follows a renamed table; a new table under the old name gets nothing', async (t) => {
   const context = await setup(t)
   const { user } = context
   await user.sql('create table x (id int)')
@@ -313,7 +313,7 @@ test('a grant follows its table to a new name; a new table under the old name ge
   assert.deepEqual(await key.tables(), { 'z.y': 'select' })
 })
 
-test('two grants of one key can meet on one table', async (t) => {
+test('two grants of one key can end up on one table', async (t) => {
   const context = await setup(t)
   const { user } = context
   await user.sql('create table a (id int); create table b (id int)')
@@ -324,7 +324,7 @@ test('two grants of one key can meet on one table', async (t) => {
   assert.deepEqual(await key.tables(), { 'public.b': 'insert,select' })
 })
 
-test('what the user revokes stays revoked when the table is made again', async (t) => {
+test('a grant that the user revoked stays revoked when the table is created again', async (t) => {
   const context = await setup(t)
   const { user } = context
   await user.sql('create table x (id int); create table y (id int)')
@@ -334,7 +334,7 @@ test('what the user revokes stays revoked when the table is made again', async (
   assert.deepEqual(await key.tables(), { 'public.x': 'select' })
 })
 
-test('a restored table gets its grants when it is handed to the user', async (t) => {
+test('a restored table gets its grants when its ownership goes to the user', async (t) => {
   const context = await setup(t)
   const { user, admin } = context
   await user.sql('create table x (id int)')
@@ -346,7 +346,7 @@ test('a restored table gets its grants when it is handed to the user', async (t)
   assert.deepEqual(await key.tables(), { 'public.x': 'select' })
 })
 
-test('a key cannot put its own table where another key writes', async (t) => {
+test('a key cannot put its own table in place of one that another key writes to', async (t) => {
   const context = await setup(t)
   const { user } = context
   await user.sql('create table orders (card text)')
@@ -366,7 +366,7 @@ test('a key cannot put its own table where another key writes', async (t) => {
   assert.deepEqual(await writer.tables(), { 'public.orders': 'insert' })
 })
 
-test('a table that a key made and makes again keeps its grants, also after the key is deleted', async (t) => {
+test('a table that a key dropped and created again keeps its grants, also after the key is deleted', async (t) => {
   const context = await setup(t)
   const { user } = context
   const maker = await keyWith(context, user, {}, ['public'])
@@ -379,7 +379,7 @@ test('a table that a key made and makes again keeps its grants, also after the k
   assert.deepEqual(await reader.tables(), { 'public.made': 'select' })
 })
 
-test('what another member shared can be granted on, and goes at once when it is taken back', async (t) => {
+test('a user can grant a key what another member shared, and unsharing revokes it at once', async (t) => {
   const context = await setup(t)
   const { name: organization, owner } = await context.createOrganization()
   const member = await context.createUser({ organization })
@@ -426,7 +426,7 @@ test('what another member shared can be granted on, and goes at once when it is 
   )
 })
 
-test("a table of somebody else's under the name of a granted one gets no grant", async (t) => {
+test("another role's table under the name of a granted one gets no grant", async (t) => {
   const context = await setup(t)
   const { name: organization, owner } = await context.createOrganization()
   const member = await context.createUser({ organization })
@@ -442,7 +442,7 @@ test("a table of somebody else's under the name of a granted one gets no grant",
   assert.deepEqual(tablesOf((await keysClient(member).read('k')).body), {})
 })
 
-test("a fault while grants are put back never breaks the tenant's own command", async (t) => {
+test("an error while grants are restored never fails the tenant's own statement", async (t) => {
   const context = await setup(t)
   const { user, admin } = context
   await user.sql('create table x (id int)')
@@ -457,7 +457,7 @@ test("a fault while grants are put back never breaks the tenant's own command", 
   assert.equal((await user.sql('select * from x')).rowCount, 1)
 })
 
-test('the user can alter, read, grant and drop what a key has made', async (t) => {
+test('the user can alter, read, grant and drop what a key created', async (t) => {
   const context = await setup(t)
   const { user } = context
   const maker = await keyWith(context, user, {}, ['public'])
@@ -475,7 +475,7 @@ test('the user can alter, read, grant and drop what a key has made', async (t) =
   assert.equal(await other.refusal('insert into made default values'), undefined)
 })
 
-test('SQL can tell the user and the data services of a key', async (t) => {
+test('SQL can show the user and the data services of a key', async (t) => {
   const context = await setup(t)
   const { user } = context
   await keysClient(user).make('k', [
@@ -496,7 +496,7 @@ test('SQL can tell the user and the data services of a key', async (t) => {
   })
 })
 
-test('foreign tables are granted like tables', async (t) => {
+test('foreign tables can be granted like tables', async (t) => {
   const context = await setup(t)
   const { user, admin } = context
   await admin(
@@ -513,7 +513,7 @@ test('foreign tables are granted like tables', async (t) => {
   assert.notEqual(await key.refusal('select * from far'), denied)
 })
 
-test('a table can be granted to some two thousand keys; the next creation says so', async (t) => {
+test('a table can be granted to some two thousand keys; the next creation is refused with the reason', async (t) => {
   const { user, admin } = await setup(t)
   await user.sql('create table t (id int)')
   const filler = `filler_${user.account.masterRole}`

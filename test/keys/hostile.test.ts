@@ -9,7 +9,7 @@ import { eventually, type Setup, setup, type TestUser } from '../support/service
 
 const denied = '42501'
 
-/** Things named like what the service calls, which tell on whoever touches them. */
+/** Objects named like those the service calls, which record who calls them. */
 const traps = `
   create table public.caught (who text, what text);
   grant insert on public.caught to public;
@@ -97,7 +97,7 @@ const traps = `
   create cast (public.shade as text) with function public.from_shade(public.shade) as implicit;
 `
 
-test('nothing that a tenant names like what the service calls is ever run by the service', async (t) => {
+test("the service never runs a tenant's object that is named like one it calls", async (t) => {
   const context = await setup(t)
   const { user, admin, url } = context
   await user.sql(traps)
@@ -138,7 +138,7 @@ test('nothing that a tenant names like what the service calls is ever run by the
   assert.deepEqual(supers.rows, [])
 })
 
-test('temporary things of a session cannot deceive what follows its commands', async (t) => {
+test('temporary objects of a session cannot deceive the checks after its commands', async (t) => {
   const context = await setup(t)
   const { user } = context
   await user.sql('create table x (id serial)')
@@ -157,7 +157,7 @@ test('temporary things of a session cannot deceive what follows its commands', a
   )
 })
 
-test('no role of a key has an attribute or a membership beyond its family', async (t) => {
+test('no role of a key has an attribute, or a membership outside its account', async (t) => {
   const context = await setup(t)
   const { user, admin } = context
   await keysClient(user).make('k', grantsOf({}, ['public']))
@@ -208,7 +208,7 @@ test('no role of a key has an attribute or a membership beyond its family', asyn
   }
 })
 
-test('what strangers granted to a role in their own database does not hold up its deletion', async (t) => {
+test("grants in another tenant's database do not hold up the deletion of a key's role", async (t) => {
   const context = await setup(t)
   const { user, createUser } = context
   const stranger = await createUser()
@@ -220,7 +220,7 @@ test('what strangers granted to a role in their own database does not hold up it
   assert.equal((await stranger.sql('select * from bait')).rowCount, 0)
 })
 
-test('a stranger who holds a lock on what names a role holds up neither its deletion nor anything else', async (t) => {
+test('an outsider who locks catalog rows of a role holds up neither its deletion nor anything else', async (t) => {
   const context = await setup(t)
   const { user, createUser, service, url, keys } = context
   const { installation } = service.services
@@ -255,7 +255,7 @@ test('a stranger who holds a lock on what names a role holds up neither its dele
   assert.equal(left.rowCount, 0)
 })
 
-test("a tenant's turn at the check of the quota does not hold up a change of the quota", async (t) => {
+test('a tenant that holds the lock of the quota check does not hold up a change of its quota', async (t) => {
   const context = await setup(t)
   const { createUser, url, keys } = context
   const user = await createUser({ quotaBytes: 1_000_000_000 })
@@ -270,7 +270,7 @@ test("a tenant's turn at the check of the quota does not hold up a change of the
   assert.equal(patched.status, 200)
 })
 
-test('nor does it hold up the deletion of the user', async (t) => {
+test("grants in another tenant's database do not hold up the deletion of a user", async (t) => {
   const context = await setup(t)
   const { user: stranger, createUser, service, admin } = context
   const user = await createUser()
@@ -285,7 +285,7 @@ test('nor does it hold up the deletion of the user', async (t) => {
   assert.equal((await stranger.sql('select * from bait')).rowCount, 0)
 })
 
-/** A key that makes what it can, then is deleted. */
+/** Creates a key, lets it create what it can, then deletes it. */
 async function deletedKey(context: Setup, user: TestUser, tables: Record<string, string[]>, made: string) {
   await keysClient(user).make('gone', grantsOf(tables, ['public']))
   const role = await roleOf(context, user, 'gone')
@@ -295,7 +295,7 @@ async function deletedKey(context: Setup, user: TestUser, tables: Record<string,
   assert.equal((await keyRolesOf(context, user)).includes(role), false)
 }
 
-test('a deleted key leaves its objects to the user', async (t) => {
+test('the objects of a deleted key go to its user', async (t) => {
   const context = await setup(t)
   const { user } = context
   await deletedKey(
@@ -318,14 +318,14 @@ test('a deleted key leaves its objects to the user', async (t) => {
     drop sequence counter; drop materialized view kept`)
 })
 
-test('what the views of a deleted key could read is cut, not inherited', async (t) => {
+test('the views of a deleted key lose what the key could read', async (t) => {
   const context = await setup(t)
   const { user } = context
   const everyone = user.account.publicRole
   await user.sql('create table secret as select 42 as answer; create table shared as select 1 as id')
   await keysClient(user).make('gone', grantsOf({ shared: ['select'] }, ['public']))
   const role = await roleOf(context, user, 'gone')
-  // That it may not read a table does not keep a key from naming it in a view.
+  // A key may name a table in a view that it may not read.
   await user.sql(
     `create view peek as select * from shared; create view pry as select * from secret;
      create materialized view copied as select * from secret with no data; grant select on peek, pry, copied to "${everyone}"`,
@@ -345,7 +345,7 @@ test('what the views of a deleted key could read is cut, not inherited', async (
   }
 })
 
-test('code that the role of a deleted key had never runs with the rights of the user', async (t) => {
+test("code owned by the role of a deleted key never runs with the user's rights", async (t) => {
   const context = await setup(t)
   const { user, admin } = context
   await user.sql('create table diary (line text); grant insert on diary to public')
@@ -353,7 +353,7 @@ test('code that the role of a deleted key had never runs with the rights of the 
   const role = await roleOf(context, user, 'gone')
   await user.sql('create table inbox (line text); create table parent (id int primary key)', [], role)
   await user.sql('create table child (id int references parent on delete cascade)', [], role)
-  // A key can make none of this: here the operator gives it what another hole might.
+  // A key can create none of this: here the operator gives it what another hole might allow.
   const given = `create function public.noted() returns boolean language plpgsql as
       $$ begin insert into public.diary values (current_user); return true; end $$;
     create function public.always() returns boolean language plpgsql immutable as $$ begin return public.noted(); end $$;
@@ -392,7 +392,7 @@ test('code that the role of a deleted key had never runs with the rights of the 
   assert.deepEqual(rows, [{ definers: 0 }])
 })
 
-test('a deleted key loses its rights at once, whoever holds its objects or is changing itself', async (t) => {
+test('a deleted key loses its rights at once, although its objects are locked or it alters itself', async (t) => {
   const context = await setup(t)
   const { user, service } = context
   const { databases } = service.services
@@ -411,7 +411,7 @@ test('a deleted key loses its rights at once, whoever holds its objects or is ch
   )
   t.after(() => Promise.all([holder, self, accomplice].map((each) => each?.destroy())))
   await holder!.query('begin; lock table made, pry in access share mode')
-  // A GRANT holds the row of the table in the catalog.
+  // A GRANT locks the table's row in the catalog.
   await accomplice!.query('begin; grant select on secret to current_user')
   await self!.query(`begin; alter role current_user password 'held'`)
   const before = Date.now()
@@ -425,14 +425,14 @@ test('a deleted key loses its rights at once, whoever holds its objects or is ch
     user.account.database,
   )
   assert.deepEqual(rows, [{ rolcanlogin: false, reads: false, memberships: 0 }])
-  // Another act on the user's keys, and on the user, is not held up either.
+  // Other changes of the user and its keys are not held up either.
   await keysClient(user).make('next')
   assert.equal((await fetch(`${user.base}/api/v2/sql?q=select+1&api_key=${token}`)).status, 401)
   await holder!.query('rollback')
   await eventually(async () => assert.equal((await keyRolesOf(context, user)).includes(role), false), 60_000)
 })
 
-test('what the user granted to other keys on its tables outlives a deleted key', async (t) => {
+test('grants to other keys on the tables of a deleted key stay', async (t) => {
   const context = await setup(t)
   const { user } = context
   await keysClient(user).make('maker', grantsOf({}, ['public']))
@@ -444,7 +444,7 @@ test('what the user granted to other keys on its tables outlives a deleted key',
   assert.equal(await refusal(user, other, 'insert into made default values; select * from made'), undefined)
 })
 
-test('a key that changed its password or settings works on, and regenerating takes the password back', async (t) => {
+test('a key that changed its password or settings keeps working, and regenerating resets the password', async (t) => {
   const context = await setup(t)
   const { user, service } = context
   const made = await keysClient(user).make('k')
@@ -471,7 +471,7 @@ test('a key that changed its password or settings works on, and regenerating tak
   await assert.rejects(thief.connect(), { code: '28P01' })
 })
 
-test('a regenerated token shuts out also a job that holds the role in a transaction', async (t) => {
+test("regenerating a token also ends a job that changes the role's password in a transaction", async (t) => {
   const context = await setup(t)
   const { user } = context
   const holder = await jobSession(t, context, user)

@@ -8,7 +8,7 @@ const reading = [{ type: 'apis', apis: ['sql'] }] as const
 const day = 86_400_000
 const inDays = (days: number) => new Date(Date.now() + days * day).toISOString()
 
-/** Accepts without any key. */
+/** Accepts an invitation without a key. */
 async function accept(user: TestUser, invitation: unknown) {
   const response = await fetch(`${user.base}/api/v4/invitations`, {
     method: 'POST',
@@ -21,7 +21,7 @@ async function accept(user: TestUser, invitation: unknown) {
 const sqlStatus = async ({ base }: TestUser, token: string) =>
   (await fetch(`${base}/api/v2/sql?${new URLSearchParams({ q: 'select 1', api_key: token })}`)).status
 
-test('a link gives its receiver the key with a token of its own, once, and the token before it ends', async (t) => {
+test('a link gives its receiver the key with a new token, once, and the previous token ends', async (t) => {
   const house = await setup(t)
   const { user } = house
   const { keys } = clientOf(t, house)
@@ -44,7 +44,7 @@ test('a link gives its receiver the key with a token of its own, once, and the t
   assert.deepEqual([again.status, again.body.code], [404, 'invitation-unknown'])
 })
 
-test('of requests with one link that come at once, one gets the key', async (t) => {
+test('of concurrent requests with one link, one gets the key', async (t) => {
   const house = await setup(t)
   const { user } = house
   const { keys } = clientOf(t, house)
@@ -54,7 +54,7 @@ test('of requests with one link that come at once, one gets the key', async (t) 
   assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 404, 404, 404, 404, 404])
 })
 
-test('a link that was replaced, withdrawn or too old, or of a key that has a new token or was deleted, gives nothing', async (t) => {
+test('a link that was replaced, withdrawn, expired, or whose key was regenerated or deleted gives nothing', async (t) => {
   const house = await setup(t)
   const { user, admin, service, createUser } = house
   const { keys } = clientOf(t, house)
@@ -81,7 +81,7 @@ test('a link that was replaced, withdrawn or too old, or of a key that has a new
   assert.equal((await accept(user, fourth.invitation)).status, 404)
 })
 
-test('only the master key invites, to regular keys, for at most 30 days', async (t) => {
+test('only the master key invites, only to regular keys, for at most 30 days', async (t) => {
   const house = await setup(t)
   const { user } = house
   const { keys } = clientOf(t, house)
@@ -100,7 +100,7 @@ test('only the master key invites, to regular keys, for at most 30 days', async 
   assert.equal((await accept(user, 'x')).status, 404)
 })
 
-test('invitations are audited, and a suspended account gives no key', async (t) => {
+test('invitations are audited, and a suspended account gives out no key', async (t) => {
   const house = await setup(t)
   const { user, url, keys: installed } = house
   const { keys } = clientOf(t, house)

@@ -13,7 +13,7 @@ import { grantsOf, keyRolesOf, keysClient, roleOf, tablesOf } from '../support/k
 import { scriptArgs } from '../support/service/script.ts'
 import { eventually, type Setup, setup, type TestUser } from '../support/service/setup.ts'
 
-/** A second process as far as the databases can tell: pools, caches and listeners of its own. */
+/** Starts a second service process on the same databases: its pools, caches and listeners are its own. */
 async function twoNodes(t: TestContext) {
   const context = await setup(t)
   const { service, keys, user } = context
@@ -30,7 +30,7 @@ async function twoNodes(t: TestContext) {
 const statusOf = async (user: TestUser, token: string, q = 'select 1') =>
   (await fetch(`${user.base}/api/v2/sql?${new URLSearchParams({ q, api_key: token })}`)).status
 
-test('two creations of one name at the same time give one 201 and one 422', async (t) => {
+test('two concurrent creations of one name give one 201 and one 422', async (t) => {
   const { user, there } = await twoNodes(t)
   for (let round = 0; round < 8; round += 1) {
     const answers = await Promise.all(
@@ -45,7 +45,7 @@ test('two creations of one name at the same time give one 201 and one 422', asyn
   assert.equal((await keysClient(user).list('?type=regular')).body.total, 8)
 })
 
-test('creations, regenerations and deletions of many keys at once do not disturb each other', async (t) => {
+test('concurrent creations, regenerations and deletions of many keys do not disturb each other', async (t) => {
   const context = await twoNodes(t)
   const { user, there } = context
   await user.sql('create table t (id serial)')
@@ -60,11 +60,11 @@ test('creations, regenerations and deletions of many keys at once do not disturb
   )
   assert.deepEqual(new Set(ended.map(({ status }) => status)), new Set([200]))
   assert.equal((await keysClient(user).list('?type=regular')).body.total, 8)
-  // A role whose objects another deletion holds for more than half a second goes after the answer.
+  // If another deletion holds objects of a role for more than half a second, the role is dropped after the answer.
   await eventually(async () => assert.equal((await keyRolesOf(context, user)).length, 8))
 })
 
-test('one of two deletions at the same time finds no key any more', async (t) => {
+test('of two concurrent deletions one finds no key any more', async (t) => {
   const { user, there } = await twoNodes(t)
   await keysClient(user).make('k')
   const answers = await Promise.all([user, there].map((node) => keysClient(node).remove('k')))
@@ -86,7 +86,7 @@ test('a regenerated or deleted token fails on the next request on every node', a
   assert.deepEqual([await statusOf(there, token), await statusOf(user, token)], [401, 401])
 })
 
-test('the running statements of a regenerated or deleted key are refused, its pooled connections closed', async (t) => {
+test('running statements of a regenerated or deleted key are refused, and its pooled connections closed', async (t) => {
   const context = await twoNodes(t)
   const { user, there, admin } = context
   const keys = keysClient(user)
@@ -102,7 +102,7 @@ test('the running statements of a regenerated or deleted key are refused, its po
     ).rows
   const running = async (token: string) => {
     const answers = [user, there].map((node) => statusOf(node, token, 'select pg_sleep(60)'))
-    // A request that still logs in would do so again, and be refused with a session that goes back to the pool.
+    // A request still logging in would log in again, be refused, and leave its session in the pool.
     await eventually(async () => assert.deepEqual(await sessions(), [{ isAsleep: true }, { isAsleep: true }]))
     return answers
   }
@@ -116,7 +116,7 @@ test('the running statements of a regenerated or deleted key are refused, its po
   assert.deepEqual(await sessions(), [])
 })
 
-test('a key can be made while its table is being altered', async (t) => {
+test('a key can be created while its table is being altered', async (t) => {
   const { user, service, admin } = await setup(t)
   await user.sql('create table t (id int)')
   const role = user.account.masterRole
@@ -161,7 +161,7 @@ test('a creation whose last commit fails leaves neither key nor role', async (t)
   assert.equal((await keysClient(user).list('?type=regular')).body.total, 1)
 })
 
-test('repair removes a role without a key, and hands what it made to the user', async (t) => {
+test('repair removes a role without a key and gives its objects to the user', async (t) => {
   const context = await setup(t, { isIsolated: true })
   const { user, service } = context
   const kept = await keysClient(user).make('kept', grantsOf({}, ['public']))
@@ -182,7 +182,7 @@ test('repair removes a role without a key, and hands what it made to the user', 
   assert.deepEqual(await repairKeys(service.services.installation), [])
 })
 
-test('repair leaves keys alone that are being made', async (t) => {
+test('repair leaves keys alone that are being created', async (t) => {
   const context = await setup(t, { isIsolated: true })
   const { user, service } = context
   const { control } = service.services.databases
@@ -197,7 +197,7 @@ test('repair leaves keys alone that are being made', async (t) => {
   assert.equal(await statusOf(user, (await made).token), 200)
 })
 
-test('a change of a key is answered only when every lease on what was known before has run out', async (t) => {
+test('a change of a key is answered only when every lease on its old state has expired', async (t) => {
   const { user, service } = await setup(t, { isIsolated: true })
   const { control } = service.services.databases
   const keys = keysClient(user)
@@ -211,13 +211,13 @@ test('a change of a key is answered only when every lease on what was known befo
     assert.ok((await change()).status < 300)
     const elapsedMs = performance.now() - start
     assert.ok(elapsedMs >= leaseMs, `${elapsedMs} ms`)
-    // Nobody renews it, so it holds up no other change.
+    // No process renews it, so it holds up no other change.
     const { rowCount } = await control.query('select from cartage.cache_leases where id = $1', [id])
     assert.equal(rowCount, 0)
   }
 })
 
-/** Acts on a key in a process of its own, with a database of which the test can hold a part. */
+/** Changes a key in its own process, with a database that the test can partly lock. */
 function actor(
   t: TestContext,
   { keys, service }: Setup,
@@ -241,7 +241,7 @@ function actor(
   return child
 }
 
-test('kill -9 after the role was made and before its record leaves an orphan that repair removes', async (t) => {
+test('kill -9 after the role was created and before its record leaves an orphan that repair removes', async (t) => {
   const context = await setup(t, { isIsolated: true })
   const { user, service } = context
   const { control } = service.services.databases
@@ -264,13 +264,13 @@ test('kill -9 after the role was made and before its record leaves an orphan tha
   assert.equal((await keysClient(user).create('k', grantsOf({ t: ['select'] }))).status, 201)
 })
 
-test('kill -9 in the midst of a deletion leaves a dead token, and repair does the rest', async (t) => {
+test('kill -9 during a deletion leaves an invalid token, and repair does the rest', async (t) => {
   const context = await setup(t, { isIsolated: true })
   const { user, service } = context
   const { control } = service.services.databases
   const { token } = await keysClient(user).make('k', grantsOf({}, ['public']))
   await user.sql('create table made (id int)', [], await roleOf(context, user, 'k'))
-  // As of a process that has not yet forgotten the key.
+  // As if a process still had the key cached.
   await registerLease(control, undefined)
   const child = actor(t, context, user, 'delete', 'k')
   await eventually(async () => assert.equal((await keysClient(user).read('k')).status, 404))
@@ -283,7 +283,7 @@ test('kill -9 in the midst of a deletion leaves a dead token, and repair does th
   await user.sql('drop table made')
 })
 
-test('a deletion is answered although a statement holds a table of the key, which follows later', async (t) => {
+test('a deletion is answered although a statement locks a table of the key, which is handed over later', async (t) => {
   const context = await setup(t, { isIsolated: true })
   const { user, service } = context
   await keysClient(user).make('k', grantsOf({}, ['public']))

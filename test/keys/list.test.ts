@@ -11,7 +11,7 @@ type List = {
   _links: Record<'first' | 'last' | 'prev' | 'next', { href: string } | undefined>
 }
 
-test('a list has master, default and regular keys in this order, then in the order asked for', async (t) => {
+test('a list has master, default and regular keys in this order, each in the requested order', async (t) => {
   const { user } = await setup(t)
   const keys = keysClient(user)
   for (const name of ['b', 'a', 'C']) await keys.make(name)
@@ -32,7 +32,7 @@ test('a list has master, default and regular keys in this order, then in the ord
   assert.equal(await order('?order=type'), `${first}b,a,C`)
 })
 
-test('an order by token or grants is the order of creation, so that it leaks no secret', async (t) => {
+test('sorting by token or grants sorts by creation, so that the order reveals no secret', async (t) => {
   const { user } = await setup(t)
   const keys = keysClient(user)
   const names = Array.from({ length: 8 }, (_, number) => `k${number}`)
@@ -63,7 +63,7 @@ test('a page is read by an index of its order, whatever the number of keys', asy
     ['grants', 'asc', 'api_keys_by_creation'],
     ['updated_at', 'desc', 'api_keys_by_change'],
   ] as const) {
-    // The list leaves its statement prepared on a connection, most often on the next one that is lent.
+    // The list leaves its prepared statement on a connection, usually the next one borrowed.
     const plan = await eventually(async () => {
       const { body } = await keysClient(user).list(`?order=${order}&order_direction=${direction}`)
       const { total, count } = body as unknown as List
@@ -76,7 +76,7 @@ test('a page is read by an index of its order, whatever the number of keys', asy
   }
 })
 
-test('a list can be filtered by a comma list of types', async (t) => {
+test('a list can be filtered by several types, separated by commas', async (t) => {
   const { user } = await setup(t)
   const keys = keysClient(user)
   await keys.make('k')
@@ -87,7 +87,7 @@ test('a list can be filtered by a comma list of types', async (t) => {
   assert.deepEqual(await names('?type=default'), ['Default public'])
 })
 
-test('pages link to each other with the parameters of the request, but never with a credential', async (t) => {
+test('pages link to each other with the parameters of the request, never with a credential', async (t) => {
   const { user } = await setup(t)
   const names = ['k1', 'k2', 'k3', 'k4', 'k5']
   for (const name of names) await keysClient(user).make(name)
@@ -142,7 +142,7 @@ test('every listed key links to itself', async (t) => {
   }
 })
 
-test('a list shows every key as it is when it is read by its name', async (t) => {
+test('a list shows every key as reading it by name does', async (t) => {
   const { user } = await setup(t)
   const keys = keysClient(user)
   await user.sql('create table t (id int); create table u (id int)')
@@ -158,7 +158,7 @@ test('a list shows every key as it is when it is read by its name', async (t) =>
   }
 })
 
-test('a key that comes into the page while it is read is shown with its grants', async (t) => {
+test('a key that enters the page while it is read is shown with its grants', async (t) => {
   const { user, service, admin } = await setup(t, { isIsolated: true })
   const { config, databases } = service.services
   const keys = keysClient(user)
@@ -166,7 +166,7 @@ test('a key that comes into the page while it is read is shown with its grants',
   await keys.make('a', grantsOf({ t: ['select'] }))
   await keys.make('b', grantsOf({ t: ['insert'] }))
   const list = () => keys.list('?type=regular&order=name&per_page=1')
-  // Whoever was let in a moment ago is let in without a look at the users.
+  // A request shortly after another is authenticated from the cache, without reading the users.
   await list()
   let answer: ReturnType<typeof list> | undefined
   await inTransaction(databases.control, async (tx) => {
@@ -199,7 +199,7 @@ test('a page beyond the last is 200 with an empty result', async (t) => {
   }
 })
 
-test('twenty keys make a page unless another number is asked for', async (t) => {
+test('a page has twenty keys unless another number is requested', async (t) => {
   const { user } = await setup(t)
   for (let number = 1; number <= 20; number += 1) await keysClient(user).make(`k${number}`)
   const counts = await Promise.all(

@@ -14,7 +14,7 @@ const subsets: readonly (readonly Permission[])[] = Array.from({ length: 16 }, (
 type Kind = Readonly<{
   schema: string
   name: string
-  /** Rows can be written, if the grants allow it. */
+  /** Rows can be written if the grants allow it. */
   isWritable: boolean
   sequence?: string
 }>
@@ -88,7 +88,7 @@ const statements: Readonly<Record<string, Statement>> = {
   },
 }
 
-/** What no grant of ours ever allows. */
+/** Statements that no grant ever allows. */
 const forOwners: readonly ((table: string) => string)[] = [
   (t) => `alter table ${t} rename to stolen`,
   (t) => `alter table ${t} owner to current_user`,
@@ -96,7 +96,7 @@ const forOwners: readonly ((table: string) => string)[] = [
 
 const quoted = ({ schema, name }: Kind) => `"${schema}"."${name.replaceAll('"', '""')}"`
 
-/** Keys with each set of permissions on each kind of table. */
+/** Creates keys with each set of permissions on each kind of table. */
 async function keysForAll(context: Setup, user: TestUser) {
   await user.sql(preparation)
   await keysClient(user).make('maker', [
@@ -179,7 +179,7 @@ type Caller = Readonly<{
   hasMetadata?: boolean
 }>
 
-/** One of every type, and regular keys with every set of grants. */
+/** One key of every type, and regular keys with every set of grants. */
 async function callersOf(context: Setup, user: TestUser): Promise<Caller[]> {
   const regular = await keysForAll(context, user)
   await user.sql(`create table open (id serial, v text); insert into open (v) values ('a');
@@ -233,7 +233,7 @@ const requests: [
   ],
 ]
 
-/** What a caller gets from the endpoints that take no statement. */
+/** What a caller may do at the endpoints that take no statement. */
 function withoutStatement({ type, hasMetadata }: Caller) {
   const isMaster = type === 'master'
   const forMaster = isMaster ? 200 : type === 'none' ? 401 : 403
@@ -246,7 +246,7 @@ function withoutStatement({ type, hasMetadata }: Caller) {
   ] as const
 }
 
-test('every endpoint allows a key what its type, its apis and its grants say', async (t) => {
+test('every endpoint allows a key what its type, its APIs and its grants say', async (t) => {
   const context = await setup(t)
   const { user } = context
   const callers = await callersOf(context, user)
@@ -270,7 +270,7 @@ test('every endpoint allows a key what its type, its apis and its grants say', a
   for (const caller of callers) {
     for (const [what, { path, q, body, method }, needs] of requests) {
       const owns = caller.type === 'master'
-      // A table that nobody was granted for writing is the user's alone.
+      // A table without a write grant can only be changed by its owner, the user.
       const allowed =
         needs === 'public' || owns || (needs.length > 0 && needs.every((need) => caller.held.includes(need)))
       const expected = caller.hasSql && allowed ? 200 : 403
@@ -283,7 +283,7 @@ test('every endpoint allows a key what its type, its apis and its grants say', a
   assert.deepEqual(failures, [])
 })
 
-test('the document of every key in the matrix tells its grants', async (t) => {
+test('the document of every key in the matrix shows its grants', async (t) => {
   const context = await setup(t)
   const { user } = context
   for (const { name, held } of await keysForAll(context, user)) {

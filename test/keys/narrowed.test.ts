@@ -17,7 +17,7 @@ const narrow = (user: TestUser, grants: unknown, base = user.base) =>
     body: { grants },
   })
 
-test('a key that is narrowed loses what default privileges would give it on new objects', async (t) => {
+test('a narrowed key loses what default privileges would grant it on new objects', async (t) => {
   const context = await setup(t)
   const { user, admin } = context
   await user.sql('create schema s; create table t (n int)')
@@ -51,7 +51,7 @@ test('a key that is narrowed loses what default privileges would give it on new 
 test('a change of a key that has lost its lock does not undo a later one', async (t) => {
   const context = await setup(t, { isIsolated: true })
   const { user, admin, service, keys } = context
-  // Requests of one process come one after the other.
+  // Requests of one process run one after another.
   const other = await startService(
     service.services.config,
     keys,
@@ -85,7 +85,7 @@ test('a change of a key that has lost its lock does not undo a later one', async
   assert.equal(await refusal(user, role!, 'select from early'), '42501')
 })
 
-/** A change that wants the table waits before it changes anything. */
+/** A change that names the table `early` waits before it changes anything. */
 const holdEarly = `create table cartage.held as select 1;
   alter function cartage.refused_grants(text, jsonb, jsonb) rename to grants_refused;
   create function cartage.refused_grants(text, tables jsonb, jsonb) returns text[] language plpgsql as $$
@@ -96,7 +96,7 @@ const holdEarly = `create table cartage.held as select 1;
     return cartage.grants_refused($1, $2, $3);
   end $$`
 
-test('a right to make temporary tables that is granted late does not outlast the change after it', async (t) => {
+test('a late grant of the right to create temporary tables does not survive the next change', async (t) => {
   const context = await setup(t)
   const { user, service } = context
   await user.sql('create table t (n int)')
@@ -106,7 +106,7 @@ test('a right to make temporary tables that is granted late does not outlast the
   assert.equal(await mayUseTemporary(), true)
   assert.equal((await narrow(user, grantsOf({ t: ['select'] }))).status, 200)
   assert.equal(await mayUseTemporary(), false)
-  // As a retry of the first grant would do.
+  // As a retry of the first grant would.
   const { services } = service
   const installation = { ...services, namespace: services.config.namespace }
   await settleTemporaryTables(installation, user.account, role!)
@@ -117,7 +117,7 @@ test('a right to make temporary tables that is granted late does not outlast the
   assert.equal(await mayUseTemporary(), true)
 })
 
-test('a key that is narrowed loses its temporary tables, although the change after it is refused', async (t) => {
+test('a narrowed key loses its temporary tables even if the next change is refused', async (t) => {
   const context = await setup(t)
   const { user, keys } = context
   await user.sql('create table t (n int)')
@@ -146,7 +146,7 @@ test('a key that is narrowed loses its temporary tables, although the change aft
   await eventually(async () => assert.equal(await mayUseTemporaryTables(context, user, role!), false))
 })
 
-test('repair takes the right to make temporary tables that a killed process has left to a narrowed key', async (t) => {
+test('repair revokes the right to create temporary tables that a killed process left to a narrowed key', async (t) => {
   const context = await setup(t)
   const { user, keys, service } = context
   await user.sql('create table t (n int)')
@@ -169,7 +169,7 @@ test('repair takes the right to make temporary tables that a killed process has 
   assert.equal(await mayUseTemporaryTables(context, user, role!), false)
 })
 
-test('a member who locks what the key of another has does not keep it from being narrowed', async (t) => {
+test("a member who locks the objects of another's key cannot prevent it from being narrowed", async (t) => {
   const context = await setup(t)
   const { name: organization, owner } = await context.createOrganization()
   const member = await context.createUser({ organization })

@@ -15,7 +15,7 @@ const overtaken: readonly (readonly [what: string, made: string, change: string]
 ]
 
 for (const [what, made, change] of overtaken) {
-  test(`a table that is ${what} while its key is created is refused like one that is not there`, async (t) => {
+  test(`a table that is ${what} while its key is created is refused like a missing one`, async (t) => {
     const context = await setup(t)
     const { user } = context
     await user.sql(made)
@@ -30,7 +30,7 @@ for (const [what, made, change] of overtaken) {
   })
 }
 
-test('a schema that is dropped while its key is created is refused like one that is not there', async (t) => {
+test('a schema that is dropped while its key is created is refused like a missing one', async (t) => {
   const context = await setup(t)
   const { user } = context
   await user.sql('create schema s')
@@ -46,7 +46,7 @@ test('a schema that is dropped while its key is created is refused like one that
   )
 })
 
-test('what another member takes back while the key is created is not granted', async (t) => {
+test('a permission that another member revokes while the key is created is not granted', async (t) => {
   const context = await setup(t)
   const { name: organization, owner } = await context.createOrganization()
   const member = await context.createUser({ organization })
@@ -66,7 +66,7 @@ test('what another member takes back while the key is created is not granted', a
   assert.deepEqual([status, body.errors], [422, refused])
 })
 
-/** Stops the creation of a key after its grants were looked at, and before they are given. */
+/** Stops the creation of a key after its grants were checked, before they are granted. */
 async function holdAdmission({ keys, admin }: Setup, { account }: TestUser) {
   const holder = new pg.Client({ connectionString: withDatabase(keys.adminUrl, account.database) })
   await holder.connect()

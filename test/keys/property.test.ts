@@ -20,7 +20,7 @@ type Command =
   | Readonly<{ act: 'delete key' | 'regenerate'; key: KeyName }>
   | Readonly<{ act: 'grant' | 'revoke'; key: KeyName; table: Table; permission: Permission }>
 
-/** A table that exists is an object of its own: one made again under a name is another. */
+/** An existing table is its own object: one created again under its name is another. */
 type Live = { name: Table }
 type Intent = { name: Table; on: Live; permissions: Set<Permission> }
 type KeyModel = { token: string; intents: Intent[]; held: Map<Live, Set<Permission>> }
@@ -28,7 +28,7 @@ type Model = { tables: Set<Live>; keys: Map<KeyName, KeyModel> }
 
 const tableNamed = (model: Model, name: Table) => [...model.tables].find((table) => table.name === name)
 
-/** Grants that wait for a table of this name are put in force. */
+/** Pending grants on a table of this name take effect. */
 function follow(model: Model, table: Live): void {
   for (const { intents, held } of model.keys.values()) {
     for (const intent of intents) {
@@ -40,7 +40,7 @@ function follow(model: Model, table: Live): void {
   }
 }
 
-/** Does to the service what a command says, and to the model what the documentation says. */
+/** Runs a command on the service, and changes the model as the documentation says. */
 async function perform(context: Setup, user: TestUser, model: Model, command: Command): Promise<void> {
   switch (command.act) {
     case 'make table':
@@ -129,7 +129,7 @@ async function grantOrRevoke(
   known.held.set(table, held)
 }
 
-/** Catalogs, control database and answers tell the same story as the model. */
+/** Checks that catalogs, control database and answers agree with the model. */
 async function check(context: Setup, user: TestUser, model: Model): Promise<void> {
   const { body } = await keysClient(user).list('?type=regular&order=name')
   assert.equal(body.total, model.keys.size)
@@ -212,7 +212,7 @@ test('any sequence of acts on keys and tables keeps catalogs, control database a
   const property = fc
     .asyncProperty(fc.array(command, { minLength: 8, maxLength: 20 }), async (commands) => {
       const model: Model = { tables: new Set(), keys: new Map() }
-      // So that keys find something from the first act on.
+      // So that keys have tables from the first act on.
       for (const name of tableNames) await perform(context, user, model, { act: 'make table', table: name })
       for (const each of commands) await perform(context, user, model, each)
       await check(context, user, model)

@@ -6,7 +6,7 @@ import { inTransaction } from '../../src/postgres/transaction.ts'
 import { grantsOf, keysClient, send } from '../support/keys/keys-client.ts'
 import { basic, eventually, type Setup, setup } from '../support/service/setup.ts'
 
-test('whoever waits to change keys while the token is replaced changes nothing', async (t) => {
+test('a request that waits to change keys while its token is replaced changes nothing', async (t) => {
   const { context, keys } = await warmSetup(t)
   for (const act of [
     () => keys.create('another', grantsOf()),
@@ -33,7 +33,7 @@ test('whoever waits to change keys while the token is replaced changes nothing',
   }
 })
 
-test('whoever reads keys while the token is replaced does not see the new one', async (t) => {
+test('a request that reads keys while its token is replaced does not see the new one', async (t) => {
   const { context, keys } = await warmSetup(t)
   for (const read of [() => keys.list(), () => keys.list('?page=9'), () => keys.read('Master')]) {
     let answer: ReturnType<typeof read> | undefined
@@ -49,7 +49,7 @@ test('whoever reads keys while the token is replaced does not see the new one', 
   }
 })
 
-test('whoever changes a key while the token is replaced does not see the new one', async (t) => {
+test('a request that changes a key while its token is replaced does not see the new one', async (t) => {
   const { context } = await warmSetup(t)
   const { user } = context
   let answer: ReturnType<typeof send> | undefined
@@ -67,7 +67,7 @@ test('whoever changes a key while the token is replaced does not see the new one
   assert.ok(!JSON.stringify(body).includes(token))
 })
 
-test('what waits for a connection while its token is replaced or its key deleted does not run', async (t) => {
+test('a request that waits for a connection while its token is replaced or its key deleted does not run', async (t) => {
   const config = { connectionsPerRole: 1, connectionWaitMs: 30_000, copiesPerUser: 1, copyWaitMs: 30_000 }
   const { user, service, admin } = await setup(t, { config })
   const { databases, copies } = service.services
@@ -115,7 +115,7 @@ test('what waits for a connection while its token is replaced or its key deleted
   assert.equal((await user.sql('select from marks')).rowCount, 0)
 })
 
-/** Replaces the master token in a transaction that `meanwhile` may keep open. Nobody is told: the news is late. */
+/** Replaces the master token in a transaction that `meanwhile` may keep open. No process is notified. */
 async function replaceMaster({ service, user }: Setup, meanwhile: (lock: Lock) => Promise<void>) {
   const { databases, secrets } = service.services
   const token = newToken()
@@ -132,10 +132,10 @@ async function replaceMaster({ service, user }: Setup, meanwhile: (lock: Lock) =
   return token
 }
 
-/** `changes`: a change that is committed waits for its number. */
+/** `changes`: a committed change waits for its number. */
 type Lock = Readonly<Record<'user' | 'keys' | 'changes', () => Promise<unknown>>>
 
-/** A service whose requests know the user already. */
+/** A service that has the user in its cache. */
 async function warmSetup(t: TestContext) {
   const context = await setup(t, { isIsolated: true })
   const keys = keysClient(context.user)
@@ -143,7 +143,7 @@ async function warmSetup(t: TestContext) {
   return { context, keys }
 }
 
-/** Until a request waits for a lock of the control database. */
+/** Waits until a request waits for a lock of the control database. */
 async function untilHeldUp({ admin, service }: Setup, part: RegExp): Promise<void> {
   await eventually(async () => {
     const { rows } = await admin(
@@ -163,7 +163,7 @@ async function restoreMaster({ service, user }: Setup): Promise<void> {
   assert.equal((await keysClient(user).list()).status, 200)
 }
 
-test('whoever waits for a job while the token is replaced does not see it', async (t) => {
+test('a request that waits for a job while the token is replaced does not see the job', async (t) => {
   const { user, service } = await setup(t)
   const jobs = `${user.base}/api/v2/sql/job`
   const made = await fetch(`${jobs}?api_key=${user.masterToken}`, {
@@ -172,7 +172,7 @@ test('whoever waits for a job while the token is replaced does not see it', asyn
     body: JSON.stringify({ query: 'select 1' }),
   })
   const { job_id: id } = (await made.json()) as { job_id: string }
-  // No worker runs here, so the wait ends when its time is over.
+  // No worker runs here, so the wait ends at its time limit.
   const waiting = fetch(`${jobs}/${id}?wait=6&api_key=${user.masterToken}`)
   await eventually(async () => {
     const { rows } = await service.services.databases.control.query(

@@ -7,7 +7,7 @@ import { eventually, setup, type TestUser } from '../support/service/setup.ts'
 const denied = '42501'
 const refused = 'Validation failed: Grants can only grant table permissions you have'
 
-test('insert on a table of another member gives no more of its sequences than the user has', async (t) => {
+test("insert on another member's table gives a key no more rights on its sequences than the user has", async (t) => {
   const { anna, bert, share, keyOn, roleOfKey } = await neighbours(t)
   await anna.sql('create table ser (id serial, v text)')
   await share('insert on ser')
@@ -28,7 +28,7 @@ test('insert on a table of another member gives no more of its sequences than th
   assert.deepEqual(await refusals(), all(denied))
 })
 
-test('a key whose table another member shares on is deleted to the end', async (t) => {
+test('deleting a key revokes its tables from other members and their keys', async (t) => {
   const { context, anna, bert, share, keyOn, roleOfKey } = await neighbours(t)
   await anna.sql(`create table secret as select 'hush' as word`)
   const made = await keysClient(anna).make('maker', [
@@ -57,12 +57,12 @@ test('a key whose table another member shares on is deleted to the end', async (
   await anna.sql('alter table kt add column mine int')
 })
 
-test('a table is taken back from however many keys at once', async (t) => {
+test('unsharing a table revokes it from any number of keys in one statement', async (t) => {
   const { context, anna, bert, share, keyOn, roleOfKey } = await neighbours(t)
   await anna.sql('create table wide (id int)')
   await share('select on wide')
   assert.equal((await keyOn('k', 'wide', ['select'])).status, 201)
-  // As if the member had made them all, which takes minutes.
+  // As if the member had created them all, which takes minutes.
   const like = await roleOfKey('k')
   await context.admin(
     `do $$ declare made text; begin
@@ -88,7 +88,7 @@ test('a table is taken back from however many keys at once', async (t) => {
   )
 })
 
-test('a key cannot be used to get round row security, nor a view that asks who reads', async (t) => {
+test('a key cannot bypass row security, nor a view that checks the reader', async (t) => {
   const { anna, bert, share, keyOn } = await neighbours(t)
   const { masterRole } = bert.account
   await anna.sql(`
@@ -137,7 +137,7 @@ test('a key cannot be used to get round row security, nor a view that asks who r
   for (const table of open) assert.equal((await keyOn(table, table, ['select'])).status, 201, table)
 })
 
-test('a key loses a table of another member when row security begins on it, or under it', async (t) => {
+test("a key loses another member's table when row security is enabled on it or on what it reads", async (t) => {
   const { anna, bert, share, keyOn, roleOfKey } = await neighbours(t)
   const ways: readonly (readonly [made: string, begun: string])[] = [
     ['create table one (x text)', 'alter table one enable row level security'],
@@ -170,7 +170,7 @@ test('a key loses a table of another member when row security begins on it, or u
   }
 })
 
-test('a table is not taken back by a transaction that cannot see the newest keys', async (t) => {
+test('a transaction that cannot see the newest keys cannot unshare a table', async (t) => {
   const { context, anna, bert, share, keyOn, roleOfKey } = await neighbours(t)
   await anna.sql('create table rr (id int)')
   await share('select on rr')
@@ -185,7 +185,7 @@ test('a table is not taken back by a transaction that cannot see the newest keys
   assert.equal(await refusal(bert, await roleOfKey('k'), `select * from ${table}`), denied)
 })
 
-test("row security on the user's own tables is for the user to decide: keys are granted them", async (t) => {
+test("row security on the user's own tables does not keep a key from being granted them", async (t) => {
   const context = await setup(t)
   const { user } = context
   await user.sql(`create table mine (x text, owner text); alter table mine enable row level security`)
@@ -196,7 +196,7 @@ test("row security on the user's own tables is for the user to decide: keys are 
   assert.equal((await user.sql('select * from mine', [], role)).rowCount, 1)
 })
 
-/** Two members of an organization; `share` and `keyOn` are about objects of anna's schema. */
+/** Two members of an organization; `share` and `keyOn` act on objects of anna's schema. */
 async function neighbours(t: TestContext) {
   const context = await setup(t)
   const { name: organization, owner: anna } = await context.createOrganization()

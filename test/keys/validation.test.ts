@@ -194,7 +194,7 @@ const mistakes: [name: unknown, grants: unknown, text: string][] = [
   ['', [], "Name can't be blank, Grants only one apis section is allowed"],
 ]
 
-test('each mistake in a request has its text, after "Validation failed: "', async (t) => {
+test('each mistake in a request has its own text, after "Validation failed: "', async (t) => {
   const context = await setup(t)
   const { user, createOrganization, createUser } = context
   await user.sql('create table t (id int); create schema other')
@@ -213,7 +213,7 @@ test('each mistake in a request has its text, after "Validation failed: "', asyn
   assert.equal((await keyRolesOf(context, user)).length, 1)
 })
 
-test("another user's schema cannot be granted, nor a table beyond what was shared of it", async (t) => {
+test("a key cannot be granted another user's schema, nor a table beyond what was shared of it", async (t) => {
   const { createOrganization, createUser } = await setup(t)
   const { name: organization, owner } = await createOrganization()
   const member = await createUser({ organization })
@@ -236,7 +236,7 @@ test("another user's schema cannot be granted, nor a table beyond what was share
   assert.equal(ofSchema.body.errors, 'Validation failed: Grants can only grant schema permissions you have')
 })
 
-test('a member that no key document carries is refused', async (t) => {
+test("an unknown member in a key's body is refused", async (t) => {
   const { user } = await setup(t)
   const { status, body } = await keysClient(user).call('POST', '', { name: 'k', grants: [apis], owner: 'me' })
   assert.equal(status, 422)
@@ -295,7 +295,7 @@ test('no malformed body gives a 500 or leaves anything behind', async (t) => {
   assert.deepEqual(await keyRolesOf(context, user), [])
 })
 
-test('other kinds of bodies are understood or refused', async (t) => {
+test('other kinds of bodies are read or refused', async (t) => {
   const { user } = await setup(t)
   const post = (type: string, body: string, more: Record<string, string> = {}) =>
     send(`${user.base}/api/v3/api_keys`, {
@@ -345,7 +345,7 @@ test('no malformed path or parameter gives a 500', async (t) => {
   }
 })
 
-test('a body may carry the credential, and it is never shown again', async (t) => {
+test('a body may contain the credential, which is never shown', async (t) => {
   const { user } = await setup(t)
   const body = { name: 'k', grants: [apis], api_key: user.masterToken }
   const answer = await send(`${user.base}/api/v3/api_keys`, { method: 'POST', body })
@@ -369,7 +369,7 @@ test('a refused creation leaves neither key nor role behind', async (t) => {
   assert.equal((await keysClient(user).create('k', grantsOf({ t: ['select'] }))).status, 201)
 })
 
-/** A request whose target no URL parser has straightened. */
+/** Sends a request whose target no URL parser has normalised. */
 function rawRequest(url: string, head: string): Promise<{ status: number; text: string }> {
   const { hostname, port } = new URL(url)
   return new Promise((resolve, reject) => {

@@ -32,7 +32,7 @@ test('a table is described with its rows, size and kinds of geometry', async (t)
   assert.equal((await send(user, 'GET', 'tables/places', undefined, 'default_public')).status, 404)
 })
 
-test('a table is renamed and made public in one request, or nothing of it is done', async (t) => {
+test('one request renames a table and makes it public, or does neither', async (t) => {
   const { user } = await setup(t)
   await user.sql(
     'create table old (n int); create table taken (n int); create view seen as select * from old',
@@ -58,7 +58,7 @@ test('a table is renamed and made public in one request, or nothing of it is don
   assert.equal((await send(user, 'PUT', 'viz/nothing', { privacy: 'PUBLIC' })).status, 404)
 })
 
-test('a table is deleted; a view that depends on it is named and keeps it', async (t) => {
+test('a table is deleted; if a view depends on it, the view is named and the table stays', async (t) => {
   const { user } = await setup(t)
   await user.sql(
     `create table t (n int); create view seen as select * from t; create materialized view held as select 1 as n;
@@ -74,7 +74,7 @@ test('a table is deleted; a view that depends on it is named and keeps it', asyn
   }
 })
 
-test('a key changes and deletes the tables that belong to it, and no other', async (t) => {
+test('a key changes and deletes its own tables, and no other', async (t) => {
   const { user } = await setup(t)
   await user.sql('create table theirs (n int)')
   const token = await createKey(user)

@@ -15,7 +15,7 @@ const rows = (count: number) =>
 
 const decoders = { gzip: zlib.gunzipSync, br: zlib.brotliDecompressSync } as const
 
-test('answers are compressed as the client accepts, and are the same answers', async (t) => {
+test('answers are compressed as the client accepts, with the same content', async (t) => {
   const { user } = await setup(t)
   for (const count of [20, 300, 20_000]) {
     for (const format of ['json', 'geojson', 'csv', 'ndjson']) {
@@ -32,7 +32,7 @@ test('answers are compressed as the client accepts, and are the same answers', a
   }
 })
 
-test('files of text, and the documents about the tables, are compressed too', async (t) => {
+test('text files and the documents about tables are compressed too', async (t) => {
   const { user, url } = await setup(t)
   const points = 'select n, st_point(n, n, 4326) as the_geom from generate_series(1, 60) n'
   await user.sql(Array.from({ length: 12 }, (_, at) => `create table table_${at} (n int)`).join(';'))
@@ -55,7 +55,7 @@ test('files of text, and the documents about the tables, are compressed too', as
   assert.equal(short.headers.vary, 'Accept-Encoding')
 })
 
-test('weights are obeyed, and a client that accepts none gets none', async (t) => {
+test('the weights of Accept-Encoding are obeyed, and a client that accepts no encoding gets none', async (t) => {
   const { user } = await setup(t)
   const chosen = async (accept: string) =>
     (await read(user, rows(1000), {}, accept)).headers['content-encoding']
@@ -84,7 +84,7 @@ test('answers with tokens are never compressed', async (t) => {
   response.resume()
 })
 
-test('a compressed answer that breaks off is no whole file', async (t) => {
+test('a compressed answer that breaks off is not a complete file', async (t) => {
   const { user } = await setup(t)
   const failing = 'select 1 / (90000 - n) as x, md5(n::text) as t from generate_series(1, 100000) n'
   const asked = run('curl', ['-s', '--compressed', '-o', '/dev/null', urlOf(user, failing)])
@@ -139,7 +139,7 @@ async function drain(user: TestUser, q: string): Promise<void> {
 
 const withoutTime = (bytes: Buffer) => bytes.toString().replace(/"time":[\d.]+/, '')
 
-test('the rows of a compressed answer are sent when the next one is far away', async (t) => {
+test('compressed rows are sent at once when the next row takes long', async (t) => {
   const { user } = await setup(t)
   const rows = `select md5(n::text) as hash, pg_sleep(600 * (n / 5000)) from generate_series(1, 5000) n`
   for (const [endpoint, q] of [

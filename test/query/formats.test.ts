@@ -18,7 +18,7 @@ test('an answer has rows, time, fields and total_rows, in this order', async (t)
   assert.equal(typeof body.time, 'number')
 })
 
-test('fields are present also with no rows', async (t) => {
+test('fields are present without rows too', async (t) => {
   const { user } = await setup(t)
   const { body } = await ask(user, 'select 1 as a where false')
   assert.deepEqual(body.rows, [])
@@ -92,7 +92,7 @@ const values: readonly [sql: string, json: string, type: string, pgtype?: string
   ],
 ]
 
-test('every value is written as JSON by its type, and its field says so', async (t) => {
+test('every value is written as JSON by its type, and its field has the type', async (t) => {
   const { user } = await setup(t)
   const columns = values.map(([sql], place) => `${sql} as c${place}`)
   const { text, body } = await ask(user, `select ${columns.join(', ')}`)
@@ -104,7 +104,7 @@ test('every value is written as JSON by its type, and its field says so', async 
   }
 })
 
-test('types that the account made itself are named, also in the text that makes them', async (t) => {
+test('types created by the account have their names in fields, also in the request that creates them', async (t) => {
   const { user } = await setup(t)
   const { body } = await ask(
     user,
@@ -121,7 +121,7 @@ test('types that the account made itself are named, also in the text that makes 
   })
 })
 
-test('settings that the SQL itself changes do not break the JSON', async (t) => {
+test('settings that the SQL changes do not break the JSON', async (t) => {
   const { user } = await setup(t)
   const zoned = await ask(user, "set timezone = 'Asia/Kolkata'; select '2026-01-31 10:00Z'::timestamptz as t")
   assert.deepEqual(zoned.body.rows, [{ t: '2026-01-31T15:30:00+05:30' }])
@@ -136,7 +136,7 @@ test('settings that the SQL itself changes do not break the JSON', async (t) => 
   assert.match(latin.body.error[0]!, /client_encoding/)
 })
 
-test('columns of the same names are described by their own types, however often they were seen', async (t) => {
+test('columns of the same name have their own types, however often such a result was seen', async (t) => {
   const { user, createUser } = await setup(t)
   const other = await createUser()
   for (const one of [user, other]) {
@@ -162,7 +162,7 @@ test('columns of the same names are described by their own types, however often 
   }
 })
 
-test('of columns with the same name the last one is shown, and skipfields hides columns', async (t) => {
+test('of columns with the same name JSON shows the last one, and skipfields hides columns', async (t) => {
   const { user } = await setup(t)
   const double = await ask(user, 'select 1 as a, 2 as b, 3 as a')
   assert.deepEqual(double.body.rows, [{ b: 2, a: 3 }])
@@ -175,7 +175,7 @@ test('of columns with the same name the last one is shown, and skipfields hides 
   assert.deepEqual(nothing.body.rows, [{}])
 })
 
-test('of two columns of one name csv has both, and ndjson and geojson say in a header that one is missing', async (t) => {
+test('of two columns with one name csv has both, and ndjson and geojson say in a header that one is missing', async (t) => {
   const { user } = await setup(t)
   const q = `select 1 as a, 2 as b, 3 as a, 'POINT(1 2)'::geometry as the_geom`
   const csv = await ask(user, 'select 1 as a, 2 as b, 3 as a', { format: 'csv' })
@@ -198,7 +198,7 @@ test('of two columns of one name csv has both, and ndjson and geojson say in a h
   assert.equal(single.headers.get('warnings'), null)
 })
 
-test('csv has a header, quotes what needs quotes, and tells NULL from the empty string', async (t) => {
+test('csv has a header, quotes where needed, and distinguishes NULL from the empty string', async (t) => {
   const { user } = await setup(t)
   const { text, headers } = await ask(
     user,
@@ -243,7 +243,7 @@ test('ndjson is one object per line', async (t) => {
   assert.equal(text, '{"n":1,"j":{"a": 1}}\n{"n":2,"j":{"a": 1}}\n')
 })
 
-test('what has no rows is answered in every format, also with nothing at all', async (t) => {
+test('a statement without rows is answered in every format, with an empty body outside JSON', async (t) => {
   const { user } = await setup(t)
   for (const format of ['json', 'ndjson', 'csv']) {
     const url = `${user.base}/api/v2/sql?${new URLSearchParams({ q: 'set work_mem = 1000', format, api_key: user.masterToken })}`
@@ -255,7 +255,7 @@ test('what has no rows is answered in every format, also with nothing at all', a
   }
 })
 
-test('an answer of any length and any characters arrives byte by byte', async (t) => {
+test('an answer of any length and with any characters arrives byte by byte', async (t) => {
   const { user } = await setup(t)
   const some = 'é€😀ÿ\u0080'
   for (const times of [1, 100, 5_000, 50_000]) {
@@ -265,7 +265,7 @@ test('an answer of any length and any characters arrives byte by byte', async (t
   }
 })
 
-test('geojson stays JSON where a coordinate is no number, and where a point among others is empty', async (t) => {
+test('geojson stays valid JSON with coordinates that are not numbers and with empty points in a multipoint', async (t) => {
   const { user } = await setup(t)
   const cases: readonly (readonly [shape: string, geometry: unknown])[] = [
     ["ST_MakePoint('NaN', 1)", null],
@@ -306,7 +306,7 @@ test('geojson stays JSON where a coordinate is no number, and where a point amon
   )
 })
 
-test('geojson is a FeatureCollection of the_geom, the other columns being properties', async (t) => {
+test('geojson is a FeatureCollection of the_geom, with the other columns as properties', async (t) => {
   const { user } = await setup(t)
   const sql = `select n, ST_SetSRID(ST_MakePoint(n, 1.123456789), 4326) as the_geom, 'x' as the_geom_webmercator
     from generate_series(1, 2) n union all select 3, null, 'y' order by 1; -- the end`

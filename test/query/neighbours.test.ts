@@ -17,7 +17,7 @@ async function getJson(
 const withKey = (user: TestUser, path: string, token = user.masterToken) =>
   `${user.base}${path}api_key=${token}`
 
-test('/api/v3/me and /api/v4/me say who holds the key and what is left of the quota', async (t) => {
+test('/api/v3/me and /api/v4/me show the user of the key and the rest of the quota', async (t) => {
   const { url, createUser } = await setup(t)
   const limited = await createUser({ quotaBytes: 100_000_000 })
   for (const version of ['v3', 'v4']) {
@@ -35,13 +35,13 @@ test('/api/v3/me and /api/v4/me say who holds the key and what is left of the qu
   }
 })
 
-test('an unlimited account has no remaining quota that a client could be held to', async (t) => {
+test('an unlimited account has no remaining quota in its document', async (t) => {
   const { url, user } = await setup(t)
   const { body } = await getJson(`${url}/api/v3/me`, basic(user.username, user.masterToken))
   assert.ok(!('remaining_byte_quota' in (body.user_data as Json)), 'an unlimited account has no number')
 })
 
-test('every table has a time of its last change, as clients sort by it', async (t) => {
+test('every table has the time of its last change, because clients sort by it', async (t) => {
   const { user } = await setup(t)
   await user.sql('create table plain (x int)')
   const { body } = await getJson(withKey(user, '/api/v1/viz?'))
@@ -49,7 +49,7 @@ test('every table has a time of its last change, as clients sort by it', async (
   assert.equal(table!.updated_at, user.account.createdAt.toISOString())
 })
 
-test('rows that PostgreSQL has not counted yet are unknown, not none', async (t) => {
+test('the rows of a table that PostgreSQL has not counted yet are null, not 0', async (t) => {
   const { user } = await setup(t)
   await user.sql('create table fresh as select 1 as x; create view seen as select * from fresh')
   await user.sql('create table counted as select 1 as x')
@@ -62,7 +62,7 @@ test('rows that PostgreSQL has not counted yet are unknown, not none', async (t)
   assert.deepEqual(Object.fromEntries(rows), { counted: 1, fresh: null, seen: null })
 })
 
-test('without a credential of somebody, nobody is asking', async (t) => {
+test('without a valid credential /api/v3/me names no user', async (t) => {
   const { url, user } = await setup(t)
   for (const [query, headers] of [
     ['', {}],
@@ -76,7 +76,7 @@ test('without a credential of somebody, nobody is asking', async (t) => {
   }
 })
 
-test('a member is told its organization', async (t) => {
+test('a member is shown its organization', async (t) => {
   const { url, createOrganization, createUser } = await setup(t)
   const { name } = await createOrganization()
   const member = await createUser({ organization: name })
@@ -115,7 +115,7 @@ test('the tables of an account are listed with privacy, page by page', async (t)
   assert.equal((await getJson(withKey(user, '/api/v1/viz?page=0&'))).status, 400)
 })
 
-test('without a key the public tables are listed, and no other', async (t) => {
+test('without a key the public tables are listed, and no others', async (t) => {
   const { user, service } = await setup(t)
   await ask(user, 'create table hidden (x int); create table shown (x int)')
   await shareTable(service.services.databases, user.account, 'shown')
@@ -139,7 +139,7 @@ test('one table is read by its name', async (t) => {
   assert.equal(missing.status, 404)
 })
 
-test('a prepared table tells when it was last changed', async (t) => {
+test('a prepared table shows when it was last changed', async (t) => {
   const { user } = await setup(t)
   await ask(user, "create table t (x int); select CDB_CartodbfyTable('t'); insert into t (x) values (1)")
   const { body } = await getJson(withKey(user, '/api/v1/viz/t?'))
@@ -147,7 +147,7 @@ test('a prepared table tells when it was last changed', async (t) => {
   assert.ok(age > -60_000 && age < 600_000, String(body.updated_at))
 })
 
-test('a table is made public and private by PUT, and not without a key', async (t) => {
+test('PUT makes a table public or private, and needs a key', async (t) => {
   const { user } = await setup(t)
   await ask(user, 'create table t (x int)')
   const put = async (privacy: string, token: string) => {
@@ -167,7 +167,7 @@ test('a table is made public and private by PUT, and not without a key', async (
   assert.equal((await put('SECRET', user.masterToken)).status, 400)
 })
 
-test('a table is public if strangers read any of it: a column, or a partition by itself', async (t) => {
+test('a table counts as public if anyone can read any of it: a column, or a partition by itself', async (t) => {
   const { user } = await setup(t)
   const { publicRole } = user.account
   await ask(
@@ -209,7 +209,7 @@ async function privacies(user: TestUser): Promise<Json> {
   return Object.fromEntries((body.visualizations as Json[]).map(({ name, privacy }) => [name, privacy]))
 }
 
-test('a table is shared and unshared by name, also one that was opened to PUBLIC', async (t) => {
+test('a table is shared and unshared by name, also one granted to PUBLIC', async (t) => {
   const { user, service } = await setup(t)
   const { databases } = service.services
   await ask(user, 'create table "My table" (x int); grant select on "My table" to public')
@@ -222,7 +222,7 @@ test('a table is shared and unshared by name, also one that was opened to PUBLIC
   await assert.rejects(shareTable(databases, user.account, 'nothing'), /Table 'nothing' not found/)
 })
 
-test('datasets are for the master key and keys with table_metadata', async (t) => {
+test('datasets need the master key or a key with table_metadata', async (t) => {
   const { user } = await setup(t)
   await ask(
     user,
@@ -259,7 +259,7 @@ test('datasets are for the master key and keys with table_metadata', async (t) =
   assert.equal((await getJson(withKey(user, '/api/v4/datasets?order=size&'))).status, 400)
 })
 
-test('a regular key sees the tables it was granted, with table_metadata all of them', async (t) => {
+test('a regular key sees the tables it was granted; with table_metadata it sees all', async (t) => {
   const { user } = await setup(t)
   await ask(user, 'create table mine (x int); create table other (x int)')
   const createKey = async (database: Json) => {

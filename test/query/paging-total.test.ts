@@ -6,7 +6,7 @@ import { setup } from '../support/service/setup.ts'
 
 type Totals = Readonly<{ total?: number; total_kind?: string }>
 
-test('a page tells the number of rows on all pages, exactly or as the planner estimates', async (t) => {
+test('a page has the number of rows on all pages, exactly or as the planner estimates', async (t) => {
   const house = await setup(t)
   const { user } = house
   await ask(user, `create table t as select n, repeat('x', 10) as s from generate_series(1, 1234) n`)
@@ -33,7 +33,7 @@ test('a page tells the number of rows on all pages, exactly or as the planner es
   assert.deepEqual([answer.total, answer.rows.length], [1234, 1])
 })
 
-test('a total is refused where there is none to count, with the position of an error in the own text', async (t) => {
+test('total without a single paged SELECT is refused, and errors keep their position in the sent text', async (t) => {
   const { user } = await setup(t)
   const alone = await ask(user, 'select 1', { total: 'exact' })
   assert.deepEqual([alone.status, alone.body.code], [400, 'bad-request'])
@@ -48,7 +48,7 @@ test('a total is refused where there is none to count, with the position of an e
   }
 })
 
-test('a count is a statement of the key, under the same rights', async (t) => {
+test('a count runs as a statement of the key, with the same rights', async (t) => {
   const { user } = await setup(t)
   await ask(user, 'create table secret (n int)')
   const denied = await ask(user, 'select * from secret', {

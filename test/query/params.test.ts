@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { ask, post } from '../support/http/ask.ts'
 import { setup, type TestUser } from '../support/service/setup.ts'
 
-test('params come as JSON text in query, form and multipart, and as an array in a JSON body', async (t) => {
+test('params are sent as JSON text in query, form and multipart, and as an array in a JSON body', async (t) => {
   const { user } = await setup(t)
   const q = 'select $1::int + 1 as n, $2 as text'
   const params = [41, "it's"]
@@ -27,7 +27,7 @@ test('params come as JSON text in query, form and multipart, and as an array in 
   }
 })
 
-test('every kind of value is what PostgreSQL makes of it', async (t) => {
+test('PostgreSQL converts every kind of value by its type', async (t) => {
   const { user } = await setup(t)
   const cases: [sql: string, params: string, value: unknown][] = [
     ['$1::bigint::text', '[9007199254740993]', '9007199254740993'],
@@ -77,7 +77,7 @@ test('every kind of value is what PostgreSQL makes of it', async (t) => {
   }
 })
 
-test('arrays of types that are not built in are written as those types read them', async (t) => {
+test('arrays of other than built-in types are written as those types read them', async (t) => {
   const { user } = await setup(t)
   await ask(
     user,
@@ -99,7 +99,7 @@ test('arrays of types that are not built in are written as those types read them
     ["$1::mood[] = array['so, so', 'sad']::mood[]", ['so, so', 'sad'], true],
     ['(($1::pair[])[1]).b', ['(1,"x,y")'], 'x,y'],
   ]
-  // The second time all is known.
+  // The second time the types are cached.
   for (const [sql, value, answer] of [...cases, ...cases]) {
     const { status, text, body } = await bind(user, `select ${sql} as v`, [value])
     assert.equal(status, 200, `${sql}: ${text}`)
@@ -110,7 +110,7 @@ test('arrays of types that are not built in are written as those types read them
   assert.deepEqual([wrong.status, wrong.body.context], [400, 'parameter $1'])
 })
 
-test('they go with every format, with pages, order and left out columns', async (t) => {
+test('params work with every format, with pages, order and skipfields', async (t) => {
   const { user } = await setup(t)
   const q =
     'select n, $2 || n as name, postgis.ST_Point(n, $1) as the_geom from generate_series(1, $1) n; -- end'
@@ -132,7 +132,7 @@ test('they go with every format, with pages, order and left out columns', async 
 
 type Features = Readonly<{ features: { geometry: { coordinates: number[] } }[] }>
 
-test('a write with params is done once, and tells its rows', async (t) => {
+test('a write with params runs once and reports its rows', async (t) => {
   const { user } = await setup(t)
   await ask(user, 'create table t (n int, text text)')
   const many = await bind(user, 'insert into t select * from unnest($1::int[], $2::text[]) returning n', [
@@ -147,7 +147,7 @@ test('a write with params is done once, and tells its rows', async (t) => {
   assert.deepEqual(none.body.rows, [{ n: 1 }])
 })
 
-test('an error has its place: in the text as without params, and at the parameter', async (t) => {
+test('an error has its position in the text as without params, or names the parameter', async (t) => {
   const { user } = await setup(t)
   const wrong = await bind(user, 'select 1 where 1 = $1 and 2 = $2', [1, 'two'])
   assert.equal(wrong.status, 400)
@@ -170,7 +170,7 @@ test('an error has its place: in the text as without params, and at the paramete
   assert.deepEqual([late.status, late.body.error], [400, ['division by zero']])
 })
 
-test('too few, too many and unreadable params are refused with their place', async (t) => {
+test('too few, too many and unreadable params are refused with their position', async (t) => {
   const { user } = await setup(t)
   const refused: [q: string, params: string, text: string][] = [
     ['select $1::int, $2::int', '[1]', 'The statement has 2 parameters, params has 1 value: $2 has no value'],
@@ -215,7 +215,7 @@ test('too few, too many and unreadable params are refused with their place', asy
   assert.match(fits.body.error[0]!, /could not determine data type of parameter \$1/)
 })
 
-/** As JSON. */
+/** Sends them as JSON. */
 function bind(user: TestUser, q: string, params: readonly unknown[], options: object = {}) {
   return post(user, {
     headers: { 'content-type': 'application/json' },

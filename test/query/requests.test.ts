@@ -7,7 +7,7 @@ import { basic, setup } from '../support/service/setup.ts'
 const form = { 'content-type': 'application/x-www-form-urlencoded' }
 const json = { 'content-type': 'application/json' }
 
-test('GET and POST are alike: JSON, form and multipart fields, credential included', async (t) => {
+test('GET and POST accept the same in JSON, form and multipart fields, the credential included', async (t) => {
   const { user } = await setup(t)
   const q = 'select 1 as a, current_user as role'
   const fields = { q, api_key: user.masterToken }
@@ -30,14 +30,14 @@ test('GET and POST are alike: JSON, form and multipart fields, credential includ
   }
 })
 
-test('a form is decoded leniently: a bare % stays', async (t) => {
+test('a form is decoded leniently: a single % stays', async (t) => {
   const { user } = await setup(t)
   const body = `q=SELECT 'a' LIKE '%a%' as yes, '100%' as share, 'x%26y' as amp&api_key=${user.masterToken}`
   const reply = await post(user, { headers: form, body })
   assert.deepEqual(reply.body.rows, [{ yes: true, share: '100%', amp: 'x&y' }])
 })
 
-test('without a query, or with an empty one, the request is refused', async (t) => {
+test('a missing or empty query is refused', async (t) => {
   const { user } = await setup(t)
   const replies = [
     await readReply(await fetch(`${user.base}/api/v2/sql?api_key=${user.masterToken}`)),
@@ -52,14 +52,14 @@ test('without a query, or with an empty one, the request is refused', async (t) 
   }
 })
 
-test('nothing but a comment is a query without rows', async (t) => {
+test('a text of only a comment is a query without rows', async (t) => {
   const { user } = await setup(t)
   const { status, body } = await ask(user, '-- nothing')
   assert.equal(status, 200)
   assert.deepEqual([body.rows, body.fields, body.total_rows], [[], {}, 0])
 })
 
-test('a bad parameter is refused with its name', async (t) => {
+test('a bad parameter is refused and named', async (t) => {
   const { user } = await setup(t)
   const bad: Record<string, string>[] = [
     { format: 'shp' },
@@ -86,7 +86,7 @@ test('a bad parameter is refused with its name', async (t) => {
   assert.equal(list.status, 400)
 })
 
-test('two queries in one request are refused, wherever they stand', async (t) => {
+test('two queries in one request are refused, wherever they are', async (t) => {
   const { user } = await setup(t)
   const multipart = new FormData()
   multipart.append('q', 'select 1')
@@ -103,7 +103,7 @@ test('two queries in one request are refused, wherever they stand', async (t) =>
   }
 })
 
-test('compressed bodies, files and too large bodies are refused', async (t) => {
+test('compressed bodies, files and bodies that are too large are refused', async (t) => {
   const { user } = await setup(t, { config: { queryMaxBodyBytes: 20_000 } })
   const compressed = await post(user, {
     headers: { ...form, 'content-encoding': 'gzip' },
@@ -126,7 +126,7 @@ test('compressed bodies, files and too large bodies are refused', async (t) => {
   assert.equal((await post(user, { body: fits })).status, 200)
 })
 
-test('a body of 15 MiB is fine', async (t) => {
+test('a body of 15 MiB is accepted', async (t) => {
   const { user } = await setup(t)
   const body = new URLSearchParams({
     q: `select length('${'x'.repeat(15 * 1024 ** 2)}') as n`,
@@ -136,7 +136,7 @@ test('a body of 15 MiB is fine', async (t) => {
   assert.deepEqual(reply.body.rows, [{ n: 15 * 1024 ** 2 }])
 })
 
-test('errors carry what PostgreSQL says: message, detail, hint, context and position', async (t) => {
+test("errors have PostgreSQL's message, detail, hint, context and position", async (t) => {
   const { user } = await setup(t)
   const syntax = await ask(user, 'select 1 frm x y')
   assert.equal(syntax.status, 400)
@@ -159,7 +159,7 @@ test('errors carry what PostgreSQL says: message, detail, hint, context and posi
   assert.deepEqual([byHand.status, byHand.body.error], [400, ['mine']])
 })
 
-test('the position of an error is a place in the text that was sent, also when it was paged', async (t) => {
+test('the position of an error refers to the text that was sent, also with paging', async (t) => {
   const { user } = await setup(t)
   const sql = '/* before */ select a, nothing from (values (1)) v(a);'
   const position = sql.indexOf('nothing') + 1
@@ -170,7 +170,7 @@ test('the position of an error is a place in the text that was sent, also when i
   }
 })
 
-test('an error in what the parameters add is told by the parameter, not by a text that nobody sent', async (t) => {
+test('an error in what a parameter adds names the parameter, not SQL that was never sent', async (t) => {
   const { user } = await setup(t)
   const sql = "/* 😀 */ select 1 as name, '😀' as face"
   const { status, body } = await ask(user, sql, { order_by: 'nme' })
@@ -188,7 +188,7 @@ test('an error in what the parameters add is told by the parameter, not by a tex
   assert.equal(geojson.body.hint, 'The format geojson needs a geometry column, such as the_geom')
 })
 
-test('credentials decide: none is public, a wrong one is 401, another user is 403', async (t) => {
+test("no credential is public, a wrong one is 401, another user's is 403", async (t) => {
   const { user, createUser } = await setup(t)
   const other = await createUser()
   const anonymous = await ask(user, 'select current_user as me', { api_key: '' })

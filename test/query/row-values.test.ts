@@ -8,7 +8,7 @@ import { cases } from '../support/search/cases.ts'
 
 const oids = { timestamptz: 1184, text: 25, textArray: 1009, float8: 701, bool: 16, jsonb: 3802 }
 
-test('any text survives the way from the wire to JSON, whatever its length', () => {
+test('any text is the same in JSON as on the wire, at any length', () => {
   const text = fc.oneof(
     fc.string({ unit: 'binary' }),
     fc.string({ unit: fc.constantFrom('"', '\\', '\n', '\x01', 'é', '🎈', 'x') }),
@@ -30,7 +30,7 @@ test('any text survives the way from the wire to JSON, whatever its length', () 
   )
 })
 
-test('any array of text survives, nested or not', () => {
+test('any array of texts is the same in JSON, nested or not', () => {
   const element = fc.option(
     fc.oneof(
       fc.string(),
@@ -53,7 +53,7 @@ test('any array of text survives, nested or not', () => {
   )
 })
 
-test('hidden columns are jumped over, and numbers and booleans are none of JSON strings', () => {
+test('hidden columns are skipped, and numbers and booleans are not JSON strings', () => {
   const plan = [oids.float8, oids.text, oids.bool, oids.jsonb]
   const rows = [
     ['1.5', 'hidden', 't', '{"x": 1}'],
@@ -65,7 +65,7 @@ test('hidden columns are jumped over, and numbers and booleans are none of JSON 
   ])
 })
 
-test('any text survives the way from the wire to CSV, whatever its length', () => {
+test('any text is the same in CSV as on the wire, at any length', () => {
   const text = fc.oneof(
     fc.string({ unit: 'binary' }),
     fc.string({ unit: fc.constantFrom('"', ',', '\n', '\r', 'é', '🎈', 'x') }),
@@ -88,7 +88,7 @@ test('any text survives the way from the wire to CSV, whatever its length', () =
   )
 })
 
-test('timestamps are ISO 8601, whatever their zone and digits', () => {
+test('timestamps are ISO 8601 in every zone and precision', () => {
   const seen = [
     ['2026-01-31 23:59:59+00', '2026-01-31T23:59:59Z'],
     ['2026-01-31 23:59:59.123456+00', '2026-01-31T23:59:59.123456Z'],
@@ -123,7 +123,7 @@ function writtenCsv(
   return Buffer.concat([...chunks, Buffer.from(out.finish(), 'latin1')]).toString()
 }
 
-/** Writes rows as DataRow messages, has them turned into objects, and reads what came out. */
+/** Writes rows as DataRow messages, converts them to objects, and returns these. */
 function written(
   names: readonly string[],
   typeOids: readonly number[],
@@ -149,7 +149,7 @@ function written(
   return lines.map((line) => JSON.parse(line))
 }
 
-/** One behind the other in one buffer, and each in a buffer of its own. */
+/** As one buffer with all messages, and as a buffer for each. */
 function asTheyCome(rows: readonly (readonly (string | null)[])[]) {
   const messages = rows.map(dataRow)
   const buffer = Buffer.concat(messages)
@@ -184,7 +184,7 @@ function arrayText(array: Nested): string {
   return `{${parts.join()}}`
 }
 
-/** PostgreSQL keeps no lone surrogates, and no NUL. */
+/** PostgreSQL stores neither lone surrogates nor NUL. */
 function wellFormed(text: string | null): string | null {
   return text === null ? null : Buffer.from(text.replaceAll('\0', '')).toString()
 }

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { ask } from '../support/http/ask.ts'
 import { setup } from '../support/service/setup.ts'
 
-test('several statements go as one message: rows of all, fields of the last with columns', async (t) => {
+test('several statements are sent as one message: rows of all, fields of the last one with columns', async (t) => {
   const { user } = await setup(t)
   const { body } = await ask(user, 'BEGIN; SELECT 1 AS a; COMMIT;')
   assert.deepEqual(body.rows, [{ a: 1 }])
@@ -15,7 +15,7 @@ test('several statements go as one message: rows of all, fields of the last with
   assert.deepEqual([written.body.rows, written.body.total_rows], [[], 5])
 })
 
-test('writes by GET are normal, with RETURNING', async (t) => {
+test('a GET may write, with RETURNING', async (t) => {
   const { user } = await setup(t)
   const { body } = await ask(user, 'create table t (x int); insert into t values (1), (2) returning x')
   assert.deepEqual([body.rows, body.total_rows], [[{ x: 1 }, { x: 2 }], 2])
@@ -55,7 +55,7 @@ test('a text that leaves a transaction open is refused, and nothing of that tran
   ])
 })
 
-test('nothing of one request is left to the next: settings, temporary tables, locks', async (t) => {
+test('a request leaves nothing to the next: no settings, temporary tables or locks', async (t) => {
   const { user } = await setup(t, { config: { connectionsPerRole: 1 } })
   await ask(
     user,
@@ -74,7 +74,7 @@ test('nothing of one request is left to the next: settings, temporary tables, lo
   ])
 })
 
-test('notices and warnings are told after the rows', async (t) => {
+test('notices and warnings come after the rows', async (t) => {
   const { user } = await setup(t)
   const { body } = await ask(
     user,
@@ -87,7 +87,7 @@ test('notices and warnings are told after the rows', async (t) => {
   assert.equal(flood.body.notices!.length, 1000)
 })
 
-test('paging and ordering survive semicolons, comments, CTEs, VALUES and INTO', async (t) => {
+test('paging and ordering work with semicolons, comments, CTEs, VALUES and INTO', async (t) => {
   const { user } = await setup(t)
   const page = { rows_per_page: '2', page: '1', order_by: 'n', sort_order: 'desc' }
   const texts = [
@@ -110,7 +110,7 @@ test('paging and ordering survive semicolons, comments, CTEs, VALUES and INTO', 
   assert.deepEqual([none.body.rows, Object.keys(none.body.fields)], [[], ['?column?']])
 })
 
-test('a write is done once and whole, whatever page was asked for', async (t) => {
+test('a write runs once and completely, whatever page was requested', async (t) => {
   const { user } = await setup(t)
   await ask(user, 'create table t (x int)')
   const page = { rows_per_page: '1', page: '0', order_by: 'x' }
@@ -124,7 +124,7 @@ test('a write is done once and whole, whatever page was asked for', async (t) =>
   assert.deepEqual(body.rows, [{ t: 3, u: 3 }])
 })
 
-test('COPY is refused with a hint to its endpoints, and nothing of the message is done', async (t) => {
+test('COPY is refused with a hint to its endpoints, and no statement of the message takes effect', async (t) => {
   const { user } = await setup(t)
   await ask(user, 'create table t (x int)')
   for (const text of [
@@ -141,10 +141,10 @@ test('COPY is refused with a hint to its endpoints, and nothing of the message i
   assert.deepEqual(body.rows, [{ n: 0, word: 'copy' }])
 })
 
-test('a COPY that no parser has seen is refused when PostgreSQL begins it', async (t) => {
+test('a COPY that the parser did not see is refused when PostgreSQL begins it', async (t) => {
   const { user } = await setup(t, { config: { connectionsPerRole: 1 } })
   await ask(user, 'create table t (x int); insert into t select generate_series(1, 100000)')
-  // Beyond what is parsed.
+  // Longer than what is parsed.
   const filler = `select 1 where 1 in (${Array.from({ length: 20_000 }, () => '1').join()});`
   for (const copy of ['copy t to stdout', 'copy t from stdin']) {
     const form = new URLSearchParams({ q: `${filler} ${copy}`, api_key: user.masterToken })
@@ -155,7 +155,7 @@ test('a COPY that no parser has seen is refused when PostgreSQL begins it', asyn
   assert.equal((await ask(user, 'select 1')).status, 200)
 })
 
-test('a table is private until SELECT is granted to the public role by the user itself', async (t) => {
+test('a table is private until the user grants SELECT to the public role', async (t) => {
   const { user } = await setup(t)
   await ask(user, 'create table t (x int); insert into t values (1)')
   const { body } = await ask(user, 'select current_user as role', { api_key: '' })

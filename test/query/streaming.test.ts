@@ -8,11 +8,11 @@ import { ask } from '../support/http/ask.ts'
 import { eventually, type Setup, setup, type TestUser } from '../support/service/setup.ts'
 
 const run = promisify(execFile)
-/** Of curl. */
+/** The exit code of curl. */
 const receiveError = 56
 const endless = "select generate_series(1, 1000000000) as n, repeat('x', 100) as t"
 
-test('a client that leaves before the first row cancels its query at once', async (t) => {
+test('a client that disconnects before the first row cancels its query at once', async (t) => {
   const bundle = await setup(t)
   const { user } = bundle
   const hangUp = new AbortController()
@@ -23,7 +23,7 @@ test('a client that leaves before the first row cancels its query at once', asyn
   await nothingIsLeft(bundle)
 })
 
-test('a client that leaves in the middle of the rows leaves no query running and no connection taken', async (t) => {
+test('a client that disconnects amid the rows leaves no query running and no connection taken', async (t) => {
   const bundle = await setup(t)
   const response = await open(urlOf(bundle.user, endless))
   await once(response, 'data')
@@ -31,7 +31,7 @@ test('a client that leaves in the middle of the rows leaves no query running and
   await nothingIsLeft(bundle)
 })
 
-test('a client that reads nothing holds the server back', async (t) => {
+test('a client that stops reading slows the server down', async (t) => {
   const bundle = await setup(t)
   const response = await open(urlOf(bundle.user, endless))
   response.pause()
@@ -62,7 +62,7 @@ test('an answer of millions of rows takes no more memory than one of thousands',
   assert.ok(peak - before < 60_000_000, `grew by ${peak - before} bytes`)
 })
 
-test('rows are streamed whole: long values, many columns, across all chunks', async (t) => {
+test('rows arrive complete: long values and many columns, across all chunks', async (t) => {
   const { user } = await setup(t)
   const { body } = await ask(
     user,
@@ -104,19 +104,19 @@ test('an error before the first byte is an answer, an error after it breaks the 
   assert.equal((await ask(user, 'select 1')).status, 200)
 })
 
-test('a client of HTTP/1.0, which knows no chunks, sees a reset where the rows break off', async (t) => {
+test('an HTTP/1.0 client, which cannot read chunks, sees a connection reset where the rows break off', async (t) => {
   const { user } = await setup(t)
   const late = "select 1 / (50000 - n) as a, repeat('x', 100) as t from generate_series(1, 100000) n"
   for (const format of ['json', 'geojson', 'csv', 'ndjson']) {
     const sql = format === 'geojson' ? late.replace(' as a', ' as a, null::geometry as the_geom') : late
     const address = `${urlOf(user, sql)}&format=${format}`
-    // Node takes a reset for an end where it comes together with data.
+    // Node takes a reset that comes together with data for an end.
     const asked = run('curl', ['-s', '--http1.0', '-o', '/dev/null', address])
     await assert.rejects(asked, { code: receiveError }, format)
   }
 })
 
-test('a query over the limit is cancelled, and says so', async (t) => {
+test('a query beyond the time limit is cancelled, and the error says so', async (t) => {
   const { user } = await setup(t, { config: { queryTimeoutMs: 300 } })
   const { status, body } = await ask(user, 'select pg_sleep(1000)')
   assert.equal(status, 429)
@@ -125,7 +125,7 @@ test('a query over the limit is cancelled, and says so', async (t) => {
   assert.match(body.error[0]!, /SQL query timeout/)
 })
 
-test('SET statement_timeout = 0 does not lift the limit, nor do many short statements', async (t) => {
+test('neither SET statement_timeout = 0 nor many short statements lift the limit', async (t) => {
   const bundle = await setup(t, { config: { queryTimeoutMs: 300 } })
   const { user } = bundle
   const unlimited = await ask(user, 'set statement_timeout = 0; select pg_sleep(1000)')
@@ -146,7 +146,7 @@ test('a statement that catches the cancel loses its backend', async (t) => {
   assert.equal((await ask(bundle.user, 'select 1')).status, 200)
 })
 
-test('a limit that is reached in the middle of the rows breaks the stream', async (t) => {
+test('a limit that is reached amid the rows breaks the stream', async (t) => {
   const bundle = await setup(t, { config: { queryTimeoutMs: 500, copyTimeoutMs: 500 } })
   const response = await fetch(urlOf(bundle.user, `set statement_timeout = 0; ${endless}`))
   assert.equal(response.status, 200)
@@ -154,7 +154,7 @@ test('a limit that is reached in the middle of the rows breaks the stream', asyn
   await nothingIsLeft(bundle)
 })
 
-test('a query that ends its own backend is told, and the next one is served', async (t) => {
+test('a query that ends its own backend gets an error, and the next query is served', async (t) => {
   const { user } = await setup(t, { config: { connectionsPerRole: 1 } })
   const { status } = await ask(user, 'select pg_terminate_backend(pg_backend_pid())')
   assert.equal(status, 503)

@@ -10,11 +10,11 @@ import { eventually, type Setup, setup, type TestUser } from '../support/service
 
 const run = promisify(execFile)
 
-/** One row fills PostgreSQL's send buffer, so each of them is sent at once. */
+/** One row fills PostgreSQL's send buffer, so each row is sent at once. */
 const wide = "repeat('x', 9000) as t"
 const endless = `select generate_series(1, 1000000000) as n, ${wide}`
 
-test('the time in which a client reads does not count against the limit', async (t) => {
+test('the time a client takes to read does not count towards the limit', async (t) => {
   const { user } = await setup(t, { config: { queryTimeoutMs: 1_500 } })
   for (const format of ['json', 'geojson']) {
     const q = `select n, ${wide}, null::geometry as the_geom from generate_series(1, 1500) n`
@@ -27,7 +27,7 @@ test('the time in which a client reads does not count against the limit', async 
   }
 })
 
-test('a slow curl comes to the end of its answer', async (t) => {
+test('a slow curl receives its whole answer', async (t) => {
   const { user } = await setup(t, { config: { queryTimeoutMs: 500 } })
   const rows = 2_000
   const q = `select ${wide} from generate_series(1, ${rows})`
@@ -39,7 +39,7 @@ test('a slow curl comes to the end of its answer', async (t) => {
   assert.equal(stdout.trimEnd().split('\n').length, rows)
 })
 
-test('an answer whose rows flow lasts longer than the limit of a query', async (t) => {
+test('an answer whose rows keep flowing may last longer than the limit of a query', async (t) => {
   const { user } = await setup(t, { config: { queryTimeoutMs: 500 } })
   const startedAt = performance.now()
   const { status, body } = await ask(user, `select pg_sleep(0.03), ${wide} from generate_series(1, 50)`)
@@ -47,7 +47,7 @@ test('an answer whose rows flow lasts longer than the limit of a query', async (
   assert.deepEqual([status, body.total_rows], [200, 50])
 })
 
-test('PostgreSQL working without a row is cut, in the middle of the rows too', async (t) => {
+test('a query that computes for too long without a row is cancelled, also amid the rows', async (t) => {
   const bundle = await setup(t, { config: { queryTimeoutMs: 1_500 } })
   const { user } = bundle
   const pausing = `select n, ${wide}, case when n = 100 then pg_sleep(1000) end from generate_series(1, 200) n`
@@ -57,7 +57,7 @@ test('PostgreSQL working without a row is cut, in the middle of the rows too', a
   await nothingIsLeft(bundle)
 })
 
-test('notices are no rows: a loop that sends them is cut', async (t) => {
+test('notices are not rows: a loop that sends them is cancelled', async (t) => {
   const bundle = await setup(t, { config: { queryTimeoutMs: 400 } })
   const startedAt = performance.now()
   const { status } = await ask(
@@ -69,7 +69,7 @@ test('notices are no rows: a loop that sends them is cut', async (t) => {
   await nothingIsLeft(bundle)
 })
 
-test('a client that stands still is cut after the idle time of a copy, not after the limit of a query', async (t) => {
+test('a client that stops reading is disconnected after the idle time of a copy, not the limit of a query', async (t) => {
   const bundle = await setup(t, { config: { copyIdleMs: 800, queryTimeoutMs: 200 } })
   const startedAt = performance.now()
   const { response } = await open(bundle.user, endless)
@@ -79,7 +79,7 @@ test('a client that stands still is cut after the idle time of a copy, not after
   await assert.rejects(readSlowly(response, 0))
 })
 
-test('a client that reads little by little from the buffers of the kernel does not stand still', async (t) => {
+test("a client that reads slowly from the kernel's buffers has not stopped reading", async (t) => {
   const { user } = await setup(t, { config: { copyIdleMs: 3_000, queryTimeoutMs: 300 } })
   const { response } = await open(user, `${endless} limit 1000`)
   const { socket } = response
@@ -95,7 +95,7 @@ test('a client that reads little by little from the buffers of the kernel does n
   assert.ok(bytes > 9_000_000, `${bytes} bytes`)
 })
 
-test('an answer that flows ends at the limit of a copy', async (t) => {
+test('an answer that keeps flowing ends at the limit of a copy', async (t) => {
   const bundle = await setup(t, { config: { queryTimeoutMs: 200, copyTimeoutMs: 800 } })
   const { response, status } = await open(bundle.user, `set statement_timeout = 0; ${endless}`)
   assert.equal(status, 200)
@@ -135,7 +135,7 @@ async function open(user: TestUser, q: string, parameters: Record<string, string
   return { response, status: response.statusCode }
 }
 
-/** Reads the whole answer, and stands still for a while after the first bytes. */
+/** Reads the whole answer, pausing for a while after the first bytes. */
 async function readSlowly(response: IncomingMessage, pauseMs: number): Promise<string> {
   const chunks: Buffer[] = []
   for await (const chunk of response) {

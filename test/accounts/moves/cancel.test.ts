@@ -7,7 +7,7 @@ import { runSql, withDatabase } from '../../support/runner/namespace.ts'
 import { leftOn, slowTable, untilEnded } from '../../support/service/moving.ts'
 import { eventually } from '../../support/service/setup.ts'
 
-test('a move is cancelled before its switch, and leaves nothing behind; after it that is refused', async (t) => {
+test('a move can be cancelled before its switch and leaves nothing behind; later the cancel is refused', async (t) => {
   const { service, cluster, installation } = await startWithTwoHosts(t)
   const operator = admin(service)
   t.after(() => operator.close())
@@ -20,7 +20,7 @@ test('a move is cancelled before its switch, and leaves nothing behind; after it
   const bobsHost = hosts.find(({ name, databases }) => databases === (name === 'local' ? 2 : 1))!.name
   const bobs = await operator.users.move('bob', bobsHost === 'local' ? 'second' : 'local')
   assert.equal(bobs.phase, 'waiting')
-  // One that nobody has begun ends at once.
+  // A move that has not begun ends at once.
   assert.deepEqual(await operator.moves.cancel(bobs.id).then(({ phase, error }) => [phase, error]), [
     'failed',
     'Cancelled by the operator',
@@ -32,7 +32,7 @@ test('a move is cancelled before its switch, and leaves nothing behind; after it
   const { namespace } = installation.config
   assert.ok(!(await leftOn(installation.keys.adminUrl, namespace)).some((name) => name.endsWith('_mover')))
   assert.ok(!(await leftOn(cluster.url, namespace)).some((name) => name.startsWith(`${namespace}_u1`)))
-  // Repeated, it changes nothing.
+  // A repeated cancel changes nothing.
   assert.deepEqual(await operator.moves.cancel(id), move)
   await assert.rejects(operator.moves.cancel(4711), isError(404))
 
@@ -47,7 +47,7 @@ test('a move is cancelled before its switch, and leaves nothing behind; after it
   assert.equal(actions.filter((action) => action === 'move.cancelled').length, 1)
 })
 
-test('the command cancels a move of another process, and waits until it is undone', async (t) => {
+test('the command cancels a move of another process and waits until it is undone', async (t) => {
   const { service, installation } = await startWithTwoHosts(t)
   const operator = admin(service)
   t.after(() => operator.close())
@@ -68,7 +68,7 @@ test('the command cancels a move of another process, and waits until it is undon
   assert.match((await cartage(env, 'move', 'cancel', 'x')).err, /There is no move x/)
 })
 
-test('a move that is being switched cannot be cancelled', async (t) => {
+test('a move cannot be cancelled during its switch', async (t) => {
   const { service, installation } = await startWithTwoHosts(t)
   const operator = admin(service)
   t.after(() => operator.close())
@@ -77,7 +77,7 @@ test('a move that is being switched cannot be cancelled', async (t) => {
   const control = new pg.Client({ connectionString: withDatabase(adminUrl, installation.config.namespace) })
   await control.connect()
   control.on('error', () => undefined)
-  // The switch waits for this row, after it has decided.
+  // The switch waits for this row after its decision.
   await control.query('begin; select from cartage.databases for no key update')
   const { id } = await operator.users.move('alice', 'second')
   const waits = (statement: string) =>

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { cartage } from '../../support/http/call.ts'
 import { newUser, startWithTwoHosts } from '../../support/postgres/two-hosts.ts'
 
-test('the command moves a user, tells its phases and how long it was not served', async (t) => {
+test('the command moves a user and prints the phases and how long the user was not served', async (t) => {
   const { service, installation } = await startWithTwoHosts(t)
   const alice = await newUser(service, 'alice')
   await alice.sql('create table t as select 1 as n')

@@ -3,10 +3,10 @@ import { test } from 'node:test'
 import { admin, newUser, startWithTwoHosts } from '../../support/postgres/two-hosts.ts'
 import { untilEnded } from '../../support/service/moving.ts'
 
-/** How large the moved account is. docs/operations.md has figures of larger ones. */
+/** The size of the moved account. docs/operations.md has figures of larger ones. */
 const megabytes = Number(process.env.CARTAGE_TEST_MOVE_MB ?? 5)
 
-test('a move tells since when the user was not served, and when it was served again', async (t) => {
+test('a move reports from when to when the user was not served', async (t) => {
   const { service } = await startWithTwoHosts(t)
   const operator = admin(service)
   t.after(() => operator.close())

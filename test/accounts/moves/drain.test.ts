@@ -6,7 +6,7 @@ import { admin, isError, newUser, startWithTwoHosts } from '../../support/postgr
 import { leftOn } from '../../support/service/moving.ts'
 import { eventually } from '../../support/service/setup.ts'
 
-test('a host is drained by command: it says what is left and why, and can be removed when nothing is', async (t) => {
+test('the command drains a host: it says what is left and why, and the empty host can be removed', async (t) => {
   const { service, cluster, installation } = await startWithTwoHosts(t)
   const operator = admin(service)
   t.after(() => operator.close())
@@ -14,7 +14,7 @@ test('a host is drained by command: it says what is left and why, and can be rem
   const alice = await newUser(service, 'alice')
   await alice.sql('create table t as select generate_series(1, 10) as n')
   const bob = await newUser(service, 'bob')
-  // It finds its table by the search path, which a restore does not have.
+  // The function finds its table by the search path, which a restore does not set.
   await bob.sql(`
     create table limits (most int); insert into limits values (100);
     create function fits(n int) returns boolean language plpgsql as $$ begin return n <= (select most from limits); end $$;
@@ -56,7 +56,7 @@ test('a host is drained by command: it says what is left and why, and can be rem
     assert.equal((await client.sql('select n from t')).rows.length, rows)
 })
 
-test('the service drains a host, and tells what has no move', async (t) => {
+test('the service drains a host and reports the accounts that have no move', async (t) => {
   const { service } = await startWithTwoHosts(t)
   const operator = admin(service)
   t.after(() => operator.close())
@@ -70,7 +70,7 @@ test('the service drains a host, and tells what has no move', async (t) => {
     ['alice', 'second'],
     ['bob', 'second'],
   ])
-  // Repeated, it adds nothing.
+  // A repeated drain adds nothing.
   const { left } = await operator.hosts.drain('local', { to: 'second' })
   assert.deepEqual(left, [])
   assert.ok((await operator.moves.list()).length <= 2)

@@ -9,7 +9,7 @@ import { leftOn, untilEnded } from '../../support/service/moving.ts'
 import { fillAccount } from '../../support/service/rich-account.ts'
 import { scriptArgs } from '../../support/service/script.ts'
 
-test('a move that is killed in any phase leaves the user whole in one place and nothing in the other', async (t) => {
+test('a move that is killed in any phase leaves the user complete on one host and nothing on the other', async (t) => {
   const { service, cluster, installation } = await startWithTwoHosts(t)
   const { keys, config } = installation
   const { control } = service.services.databases
@@ -49,7 +49,7 @@ test('a move that is killed in any phase leaves the user whole in one place and 
     assert.deepEqual((await directionOf()).from, place)
     assert.deepEqual([killedIn, await leftOn(urls[other], config.namespace)], [killedIn, []])
   }
-  // Before the switch it is undone, after it it is finished.
+  // A move killed before the switch is undone, one killed after it is completed.
   assert.deepEqual([outcomes[2], outcomes.at(-1)], ['failed', 'done'], String(outcomes))
 
   async function directionOf() {

@@ -4,7 +4,7 @@ import { cartage } from '../../support/http/call.ts'
 import { admin, newUser, startWithTwoHosts } from '../../support/postgres/two-hosts.ts'
 import { eventually } from '../../support/service/setup.ts'
 
-test('a host that is lost during a move is removed, and the account can be deleted', async (t) => {
+test('a host that is lost during a move can be removed, and its account deleted', async (t) => {
   const { service, cluster, installation } = await startWithTwoHosts(t)
   const operator = admin(service)
   t.after(() => operator.close())

@@ -7,7 +7,7 @@ import { leftOn, untilEnded } from '../../support/service/moving.ts'
 import { fillAccount, keySchema } from '../../support/service/rich-account.ts'
 import { readTile } from '../../support/tiles/tile-api.ts'
 
-test('a user moves to another host with all that it has, and is served there', async (t) => {
+test('a user moves to another host with all its data and is served there', async (t) => {
   const { service, cluster, installation } = await startWithTwoHosts(t)
   const operator = admin(service)
   t.after(() => operator.close())
@@ -65,7 +65,7 @@ test('a user moves to another host with all that it has, and is served there', a
   await lives(alice, reporter, stranger)
 })
 
-/** In the order of their ids: that of a tile is the order of an index, which is built anew. */
+/** Sorted by id: a tile has them in the order of an index, which the move rebuilds. */
 const featuresOf = (tile: Uint8Array) =>
   readTile(tile).cities!.toSorted((one, other) => Number(one.id) - Number(other.id))
 

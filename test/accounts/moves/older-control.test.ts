@@ -4,7 +4,7 @@ import { admin, newUser, startWithTwoHosts } from '../../support/postgres/two-ho
 import { runSql, withDatabase } from '../../support/runner/namespace.ts'
 import { leftOn, untilEnded } from '../../support/service/moving.ts'
 
-test('a control database from before the switch of a move does not make the service drop what has arrived', async (t) => {
+test('with a control database restored to before the switch, the service does not drop the moved account', async (t) => {
   const { service, cluster, installation } = await startWithTwoHosts(t)
   const operator = admin(service)
   t.after(() => operator.close())

@@ -37,7 +37,7 @@ test('an organization moves with all members, their keys and what they share', a
       .rows,
     (await reader.sql('select count(*) from cities')).rows,
     (await stranger.sql('select * from open')).rows,
-    // A job adds a table to what the master key may do.
+    // A job adds a table to the grants of the master key.
     (await ann.keys.list({ type: 'regular' })).result,
     (await ann.tables.list()).visualizations.map(({ name, privacy }) => [name, privacy]).slice(0, 3),
     (await operator.users.read('ann')).quota_in_bytes,
@@ -67,7 +67,7 @@ test('an organization moves with all members, their keys and what they share', a
   await takesMembers(service, operator)
 })
 
-/** And gives them up. */
+/** Adds members and deletes them again. */
 async function takesMembers({ url }: Service, operator: AdminClient): Promise<void> {
   const { api_key } = await operator.users.create({ username: 'cleo', organization: 'acme' })
   const cleo = createClient({ baseUrl: url, username: 'cleo', token: api_key })
@@ -75,7 +75,7 @@ async function takesMembers({ url }: Service, operator: AdminClient): Promise<vo
   for (const name of ['cleo', 'ben']) await operator.users.delete(name)
 }
 
-/** Members share what they shared, and nothing else. */
+/** Members keep the rights they shared, and get no others. */
 async function keepsRights(
   { boss, ann, ben }: Readonly<Record<'boss' | 'ann' | 'ben', Client>>,
   reader: Client,
@@ -93,7 +93,7 @@ async function keepsRights(
   await assert.rejects(boss.sql(`select prosrc from pg_proc limit 1`), /permission denied/)
 }
 
-test('while an organization moves no member comes or goes, and all are answered 503', async (t) => {
+test('while an organization moves, adding and deleting a member is refused with 503', async (t) => {
   const { service } = await startWithTwoHosts(t)
   const operator = admin(service)
   t.after(() => operator.close())
@@ -101,7 +101,7 @@ test('while an organization moves no member comes or goes, and all are answered 
   await assert.rejects(operator.organizations.move('nobody', 'second'), isError(404))
   await assert.rejects(operator.organizations.move('acme', 'local'), /is on the host 'local' already/)
   await assert.rejects(operator.users.move('ann', 'second'), /move the organization/)
-  // The check runs again when the row is copied.
+  // The check constraint runs again when the row is copied.
   await ann.sql(`
     create function slowly() returns boolean language sql as $$ select pg_catalog.pg_sleep(4) is not null $$;
     create table slow (n int check (ann.slowly())); insert into slow values (1)`)
@@ -122,12 +122,12 @@ test('while an organization moves no member comes or goes, and all are answered 
   assert.equal((await untilEnded(operator, id)).phase, 'done')
 })
 
-test('code of one member never runs with the rights of another while they move', async (t) => {
+test("code of one member never runs with another's rights during a move", async (t) => {
   const { service } = await startWithTwoHosts(t)
   const operator = admin(service)
   t.after(() => operator.close())
   const { ann, ben } = await fillAcme(service, operator)
-  // It runs when its rows are copied, and would read or note what it can.
+  // This code runs when its rows are copied, and would read or record what it can.
   await ben.sql(`
     create function ben.spy(n int) returns boolean language plpgsql as $$
     begin
@@ -146,7 +146,7 @@ test('code of one member never runs with the rights of another while they move',
   assert.equal((await ann.sql('select * from cities')).rows.length, 40)
 })
 
-/** The organization `acme`: `boss` owns it and uses what `ann` shares; `ben` may use nothing of others. */
+/** The organization `acme`: `boss` owns it and uses what `ann` shares; `ben` may use nothing of other members. */
 async function fillAcme(service: Service, operator: AdminClient) {
   const { owner } = await operator.organizations.create({ name: 'acme', owner: { username: 'boss' } })
   const clientOf = (username: string, token: string) =>

@@ -4,27 +4,27 @@ import { readRecords, writeRecords } from '../../../src/accounts/moves/new-place
 import { adminTarget } from '../../../src/postgres/session-target.ts'
 import { setup } from '../../support/service/setup.ts'
 
-/** What the service keeps in a tenant database. A move must carry a new column, or here is why it need not. */
+/** What the service keeps in a tenant database. A move must copy a new column, or this list says why not. */
 const known = {
   accounts: 'master_role public_role quota_in_bytes schema_name username',
-  // Of transactions that are running: a move begins when none is.
+  // Only of running transactions: a move begins when there are none.
   commit_checks: 'transaction username',
-  // Made with the account.
+  // Created with the account.
   commit_turns: 'turn username',
   grants: 'id made_by permissions relation role_name schema_name table_name',
-  // Of transactions that are running.
+  // Only of running transactions.
   made_tables: 'relation transaction',
-  // Written when the new database is made.
+  // Written when the new database is created.
   migrations: 'applied_at checksum name',
   roles: 'key_type role_name services username version',
   table_changes: 'relation transaction updated_at',
   // Collected before the switch.
   table_notes: 'account action at details id role_name subject transaction username',
-  // Of transactions that are running.
+  // Only of running transactions.
   tasks: 'task transaction',
 }
 
-test('a move knows every table and column that the service has in a tenant database', async (t) => {
+test('a move knows every table and column of the service in a tenant database', async (t) => {
   const { user, admin } = await setup(t)
   const { rows } = await admin(
     `select relname::text as table, string_agg(attname::text, ' ' order by attname) as columns
@@ -36,7 +36,7 @@ test('a move knows every table and column that the service has in a tenant datab
   assert.deepEqual(Object.fromEntries(rows.map(({ table, columns }) => [table, columns])), known)
 })
 
-test('the records of an account are on its new host as they were', async (t) => {
+test("the service's records of an account are the same on its new host", async (t) => {
   const { user, admin, service } = await setup(t)
   const { account } = user
   const { admin: pool, hosts } = service.services.databases

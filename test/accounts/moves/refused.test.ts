@@ -7,7 +7,7 @@ import { runSql } from '../../support/runner/namespace.ts'
 import { leftOn, untilEnded } from '../../support/service/moving.ts'
 import { eventually, setup } from '../../support/service/setup.ts'
 
-test('a move that cannot be is refused, with the reason', async (t) => {
+test('an impossible move is refused with the reason', async (t) => {
   const { service } = await startWithTwoHosts(t)
   const operator = admin(service)
   t.after(() => operator.close())
@@ -29,7 +29,7 @@ test('a move that cannot be is refused, with the reason', async (t) => {
   assert.deepEqual(await operator.moves.list(), [])
 })
 
-test('a host that takes no users gets none, the first one too', async (t) => {
+test('a host closed to new users gets none, not even the first', async (t) => {
   const { service } = await startWithTwoHosts(t)
   const operator = admin(service)
   t.after(() => operator.close())
@@ -46,7 +46,7 @@ test('a host that takes no users gets none, the first one too', async (t) => {
   await assert.rejects(operator.hosts.change('third', { accepts_users: false }), isError(422))
 })
 
-test('a user that moves is answered 503 with Retry-After, and changes by nobody else', async (t) => {
+test('a user that is being moved is answered 503 with Retry-After and cannot be changed', async (t) => {
   const { service, cluster, installation } = await startWithTwoHosts(t)
   const operator = admin(service)
   t.after(() => operator.close())
@@ -75,12 +75,12 @@ test('a user that moves is answered 503 with Retry-After, and changes by nobody 
   assert.ok((await leftOn(cluster.url, installation.config.namespace)).length > 0)
 })
 
-test('a move that fails leaves the user where it was, and says why', async (t) => {
+test('a failed move leaves the user where it was and says why', async (t) => {
   const { service, cluster, installation } = await startWithTwoHosts(t)
   const operator = admin(service)
   t.after(() => operator.close())
   const alice = await newUser(service, 'alice')
-  // A function that finds its table by the search path fails where names must be qualified.
+  // A function that finds its table by the search path fails during a copy, where names must be qualified.
   await alice.sql(`
     create table limits (most int); insert into limits values (100);
     create function fits(n int) returns boolean language plpgsql as $$ begin return n <= (select most from limits); end $$;
@@ -93,7 +93,7 @@ test('a move that fails leaves the user where it was, and says why', async (t) =
   assert.deepEqual(await leftOn(cluster.url, installation.config.namespace), [])
 })
 
-test('a host that has something of the same name is refused, and keeps it', async (t) => {
+test('a move is refused if the target host has something of the same name, which stays', async (t) => {
   const { service, cluster, installation } = await startWithTwoHosts(t)
   const operator = admin(service)
   t.after(() => operator.close())
@@ -107,7 +107,7 @@ test('a host that has something of the same name is refused, and keeps it', asyn
   assert.deepEqual((await alice.sql('select 1 as n')).rows, [{ n: 1 }])
 })
 
-test('a change that waits while a move of its user begins is refused as one that comes later', async (t) => {
+test('a change that waits while a move of its user begins is refused like a later one', async (t) => {
   const { service, user, keys } = await setup(t)
   const { control } = service.services.databases
   const { username, masterToken } = user
@@ -121,7 +121,7 @@ test('a change that waits while a move of its user begins is refused as one that
     ask(`/admin/v1/users/${username}${path}`, `Bearer ${keys.adminToken}`, method, json)
   const own = `Basic ${Buffer.from(`${username}:${masterToken}`).toString('base64')}`
   const key = { name: 'late', grants: [{ type: 'apis', apis: ['sql'] }] }
-  /** The answer to a request that has found the user at home, and then waits for its row until it moves. */
+  /** The answer to a request that found the user not moving, then waited for its row until the move began. */
   const overtaken = async (request: () => Promise<unknown>) => {
     const mover = await control.connect()
     try {
@@ -153,7 +153,7 @@ test('a change that waits while a move of its user begins is refused as one that
     [() => operator('/suspend', 'POST', { reason: 'late' }), [409, 'account-busy']],
     [() => operator('/key/regenerate', 'POST', {}), [409, 'account-busy']],
   ] as const
-  // Again if the lock was waited for too long, on a machine that is busy.
+  // Repeat if the wait for the lock took too long on a busy machine.
   for (const [request, expected] of cases)
     await eventually(async () => assert.deepEqual(await overtaken(request), expected), 60_000)
 })

@@ -63,7 +63,7 @@ function begin(state: State, index: number, what: What, isLocked: boolean): Stat
   return putClient({ ...named, changes, lock: isLocked ? id : named.lock }, index, { change: id })
 }
 
-/** Sends the transaction that makes the role with all grants; or is refused before its commit. */
+/** Sends the transaction that makes the role with all grants, or fails before its commit. */
 function makeRole({ isRoleAwaited }: Protocol, state: State, index: number, client: Client): readonly Act[] {
   const [named, id] = newId(state)
   const creations = [...named.creations, { id, key: client.key!, isGranted: true }]
@@ -78,7 +78,7 @@ function rollBack(state: State, index: number, { change }: Client, stage: 'doubt
   return putClient(endChange(state, change), index, { stage, change: null, creation: null })
 }
 
-/** Sends the COMMIT of the record; or finds that its connection is gone. */
+/** Sends the COMMIT of the record, or finds its connection lost. */
 function record(protocol: Protocol, state: State, index: number, client: Client): readonly Act[] {
   const { wants, change, key } = client
   if (change === null) {
@@ -91,13 +91,13 @@ function record(protocol: Protocol, state: State, index: number, client: Client)
   ]
 }
 
-/** What a client does whose commit is in doubt. */
+/** What a client does whose commit has an unknown outcome. */
 export function afterLoss({ isRemovalKnown }: Protocol, { wants }: Client): Client['stage'] {
   if (wants === 'create') return 'doubting'
   return isRemovalKnown ? 'failed' : 'removing'
 }
 
-/** The lock is free when the transaction has ended. Then the key was made, or never will be. */
+/** The lock is free once the transaction has ended. Then the key exists, or never will. */
 function askForKey(protocol: Protocol, state: State, index: number, client: Client): readonly Act[] {
   if (protocol.isLockAwaited && state.lock !== null) {
     if (!may(state, 'impatience')) return []
@@ -108,7 +108,7 @@ function askForKey(protocol: Protocol, state: State, index: number, client: Clie
   return [['finds that there is no key', putClient(state, index, { stage: 'undoing' })]]
 }
 
-/** Removes the role of a deleted key; or leaves it to repair, as somebody holds it. */
+/** Removes the role of a deleted key, or leaves it to repair if its objects are locked. */
 function remove(state: State, index: number, { key }: Client): readonly Act[] {
   const acts: Act[] = [['removes the role', putClient(dropRole(state, key!), index, { stage: 'deleted' })]]
   if (!may(state, 'failure')) return acts

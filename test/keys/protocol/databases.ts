@@ -22,7 +22,7 @@ export function databaseActs(protocol: Protocol, state: State): readonly Act[] {
   ]
 }
 
-/** A transaction that nobody hears of commits if its COMMIT arrives, and is rolled back if it does not. */
+/** A transaction without a connection commits if its COMMIT arrives, and is rolled back otherwise. */
 function changeActs(protocol: Protocol, state: State, change: Change): readonly Act[] {
   const { id, isSent } = change
   const client = state.clients.findIndex((each) => each.change === id)
@@ -74,7 +74,7 @@ function fail(state: State, id: Id, client: number): State {
   return client === -1 ? endRepairOf(failed, id) : toldOfRole(failed, client, 'failing')
 }
 
-/** A client that did not wait for its role goes on as it was. */
+/** A client that did not wait for its role continues as before. */
 function toldOfRole(state: State, client: number, stage: 'made' | 'failing'): State {
   const isWaiting = state.clients[client]!.stage === 'making'
   return putClient(state, client, isWaiting ? { stage, creation: null } : { creation: null })

@@ -13,7 +13,7 @@ import {
   spend,
 } from './state.ts'
 
-/** What happens without being asked for. */
+/** Faults that happen by themselves. */
 export function faultActs(protocol: Protocol, state: State): readonly Act[] {
   return [
     ...cutConnections(protocol, state),
@@ -23,7 +23,7 @@ export function faultActs(protocol: Protocol, state: State): readonly Act[] {
   ]
 }
 
-/** The process hears nothing any more of its transaction, which may still commit. */
+/** The process loses the connection of its transaction, which may still commit. */
 function cutConnections(protocol: Protocol, state: State): readonly Act[] {
   if (!may(state, 'cutConnection')) return []
   const cut = spend(state, 'cutConnection')
@@ -37,7 +37,7 @@ function cutConnections(protocol: Protocol, state: State): readonly Act[] {
   return creation === null ? acts : [...acts, ['repair loses the host', endRepairOf(cut, creation)]]
 }
 
-/** Before its COMMIT is sent, it finds out when it wants to send it. */
+/** Before it sends COMMIT, the process notices the loss only when it wants to send. */
 function loseControl(protocol: Protocol, state: State, index: number): State {
   const client = state.clients[index]!
   const stage = client.stage === 'recording' ? afterLoss(protocol, client) : client.stage
@@ -60,7 +60,7 @@ function crashProcesses(state: State): readonly Act[] {
   return state.repair ? [...acts, ['repair crashes', { ...crashed, repair: null }]] : acts
 }
 
-/** Ends all of its transactions. All that was answered is on its disk. */
+/** Ends all transactions of the server. What was answered is on its disk. */
 function crashServers(protocol: Protocol, state: State): readonly Act[] {
   if (!may(state, 'serverCrash')) return []
   const crashed = spend(state, 'serverCrash')

@@ -7,7 +7,7 @@ import { type Chance, type Protocol, type Setting, wholeProtocol } from './proto
 
 const withoutRole = 'a recorded key has its role with its grants'
 
-/** What each guard is for. */
+/** Each guard, and what breaks without it. */
 const guards: readonly Readonly<{
   name: string
   guard: keyof Protocol

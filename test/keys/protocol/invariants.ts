@@ -2,7 +2,7 @@ import { isWhole, type State } from './state.ts'
 
 export type Invariant = keyof typeof invariants | typeof isHealed
 
-/** Each says whether it is broken by a state, or by the step that led to it. */
+/** Each checks one state, or the step that led to it. */
 const invariants = {
   'a recorded key has its role with its grants': isKeyWithoutRole,
   'what was answered is so': isAnsweredWrongly,
@@ -20,13 +20,13 @@ export function findBrokenAtRest(state: State): Invariant | undefined {
   return isWhole(state) ? undefined : isHealed
 }
 
-/** But for those that somebody has dropped by hand. */
+/** Except keys whose role was dropped by hand. */
 function isKeyWithoutRole({ keys, roles, bereft }: State): boolean {
   const isWorking = (key: number) => roles.some((role) => role.key === key && role.isGranted)
   return keys.some((key) => !isWorking(key) && !bereft.includes(key))
 }
 
-/** A key that was refused or deleted is not there. One that was created was there at that moment. */
+/** A key that was refused or deleted does not exist. A created one existed at that moment. */
 function isAnsweredWrongly(after: State, before: State): boolean {
   return after.clients.some(({ stage, key }, index) => {
     const isRecorded = key !== null && after.keys.includes(key)
@@ -36,7 +36,7 @@ function isAnsweredWrongly(after: State, before: State): boolean {
   })
 }
 
-/** A chance that was spent on its last step was not repair's doing. */
+/** A chance spent on the last step means that the step was a fault, not repair. */
 function isLeftUnrepaired(after: State, before: State): boolean {
   const isOver = before.repair?.isAlone && after.repair === null && after.left === before.left
   return isOver === true && !isWhole(after)

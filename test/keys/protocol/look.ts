@@ -9,7 +9,7 @@ import { type Chance, chances, type Protocol, type Setting } from './protocol.ts
 import { repairActs } from './repair.ts'
 import { type Act, initialState, type State } from './state.ts'
 
-/** Searches what some clients want at the same time, with some of what may happen, each once. */
+/** Searches what some clients do at the same time, with the given faults, each at most once. */
 export function look(
   t: TestContext,
   protocol: Protocol,

@@ -1,15 +1,16 @@
 import type { Bounds } from '../../support/search/bounds.ts'
 
 /**
- * The guards of the protocol by which keys are made and deleted, each of which can be left out. A key is two things that
- * no transaction holds together: a role with its grants on the host of its user, and a record in the control database. The
- * model is searched with all guards, where nothing must be found, and without each, which shows what it is for.
+ * The guards of the protocol that creates and deletes keys, each of which can be switched off. A key is two things that
+ * no single transaction covers: a role with its grants on the host of its user, and a record in the control database.
+ * The model is searched with all guards, where nothing may break, and without each, which shows what it is for.
  *
- * This is a design proof: it repeats what src/keys/create-key.ts, delete-key.ts and repair-keys.ts do, as their steps are
- * statements to two databases. `faults/late-commit`, `keys/lifecycle` and the chaos test hold the service to it.
+ * This is a model: it repeats what src/keys/create-key.ts, delete-key.ts and repair-keys.ts do, because their steps are
+ * statements to two databases. `faults/late-commit`, `keys/lifecycle` and the chaos test check that the service behaves
+ * like it.
  *
- * Read on in state.ts (what there is), clients.ts and repair.ts (who acts), databases.ts and faults.ts (what the databases
- * do, and what goes wrong) and invariants.ts (what must hold). What is left out: a control database that was set back
+ * Read on in state.ts (the data), clients.ts and repair.ts (who acts), databases.ts and faults.ts (what the databases
+ * do and what goes wrong) and invariants.ts (what must hold). The model leaves out a control database that was set back
  * and gives out the number of a key again.
  */
 export type Protocol = Readonly<{
@@ -17,21 +18,21 @@ export type Protocol = Readonly<{
   isLockHeld: boolean
   /** The record is committed only after the role. */
   isRoleAwaited: boolean
-  /** Who does not know whether its commit happened waits for the lock, so for the end of the transaction, */
+  /** A client that does not know whether its commit happened waits for the lock, so for the end of the transaction. */
   isLockAwaited: boolean
-  /** and then asks whether the key was recorded, before it removes the role. */
+  /** It then asks whether the key was recorded, before it removes the role. */
   isKeyAsked: boolean
-  /** A deletion removes the record first, and the role after that is committed, */
+  /** A deletion removes the record first, and the role after that is committed. */
   isRecordRemovedFirst: boolean
-  /** and known to be. */
+  /** The commit must be known to have happened. */
   isRemovalKnown: boolean
-  /** Repair leaves a role alone while somebody has the lock of its user, */
+  /** Repair leaves a role alone while another session has the lock of its user. */
   isLockTried: boolean
-  /** and asks for the key once more when it has the lock itself. */
+  /** Repair asks for the key again once it has the lock. */
   isKeyAskedAgain: boolean
   /** Repair gives a role to a key without one only if it still has none when repair has the lock. */
   isRoleAskedAgain: boolean
-  /** There is a repair. */
+  /** Repair exists. */
   isRepaired: boolean
 }>
 
@@ -51,21 +52,21 @@ export const wholeProtocol: Protocol = {
 export const chances = [
   /** The role is refused, or a transaction fails. */
   'failure',
-  /** Between a process and one of the two databases. A COMMIT that was sent may arrive at any time after that. */
+  /** The connection between a process and one of the two databases is cut. A COMMIT that was sent may still arrive. */
   'cutConnection',
-  /** Somebody who waits for the lock gives up. */
+  /** A process that waits for the lock gives up. */
   'impatience',
-  /** Of a client or of repair. */
+  /** A client or repair dies. */
   'processCrash',
-  /** Of one of the two databases: it ends all transactions. */
+  /** One of the two databases crashes: all its transactions end. */
   'serverCrash',
-  /** Somebody drops the role of a key by hand. */
+  /** An administrator drops the role of a key by hand. */
   'droppedRole',
 ] as const
 
 export type Chance = (typeof chances)[number]
 
-/** What each client wants. There is one key already. */
+/** What each client wants to do. One key exists already. */
 export type Setting = Readonly<{
   protocol: Protocol
   clients: readonly ('create' | 'delete')[]

@@ -13,7 +13,7 @@ import {
   type State,
 } from './state.ts'
 
-/** All that repair may do next. It looks for roles first, then for keys; and takes up what is without the other. */
+/** All that repair may do next. It reads roles first, then keys, and handles each one without the other. */
 export function repairActs(protocol: Protocol, state: State): readonly Act[] {
   const { repair } = state
   if (!repair) return begin(protocol, state)
@@ -23,7 +23,7 @@ export function repairActs(protocol: Protocol, state: State): readonly Act[] {
   return replaceRole(protocol, state, repair, repair.missing[0]!)
 }
 
-/** Where all is quiet and whole it would find nothing, now or later. */
+/** In a quiet and whole state repair would find nothing, now or later. */
 function begin({ isRepaired }: Protocol, state: State): readonly Act[] {
   if (!isRepaired || (isQuiet(state) && isWhole(state))) return []
   const idle = { surplus: [], missing: [], isRemoving: false, change: null, creation: null }
@@ -37,13 +37,13 @@ function compare(state: State, repair: Repair, seen: readonly KeyNumber[]): Stat
   return goOn(state, { ...repair, seen: null, surplus, missing })
 }
 
-/** On to what is left, or to the end. */
+/** Continues with what is left, or ends. */
 function goOn(state: State, repair: Repair): State {
   const isOver = repair.surplus.length === 0 && repair.missing.length === 0
   return { ...state, repair: isOver ? null : repair }
 }
 
-/** With neither lock nor record, the role is left over. The lock is not held while the role is removed. */
+/** A role with neither lock nor record is an orphan. The lock is not held while the role is removed. */
 function removeRole(
   { isLockTried, isKeyAskedAgain }: Protocol,
   state: State,
@@ -79,7 +79,7 @@ function replaceRole(
   return [[`repair sends a role for key ${key}`, { ...forgotten, changes, lock, creations, repair: next }]]
 }
 
-/** What the tenant's database knows of the role goes first, so that it can know the new one. */
+/** The tenant database drops its record of the old role first, so that it can record the new one. */
 function forgetRole(state: State, key: KeyNumber): State {
   const roles = state.roles.map((role) => (role.key === key ? { ...role, isGranted: false } : role))
   return { ...state, roles }

@@ -2,25 +2,25 @@ import { type Bounds, spent } from '../../support/search/bounds.ts'
 import type { Act as ActOn } from '../../support/search/search.ts'
 import type { Chance, Setting } from './protocol.ts'
 
-/** Something that is made up and never again given out. Ids are negative, by which the search knows them. */
+/** A unique id that is never used again. Ids are negative, so that the search can tell them from other numbers. */
 export type Id = number
 
 /** A key and its role have the same number, which the control database gives out once. */
 export type KeyNumber = number
 
-/** An open transaction on the control database. If no client has its id, nobody hears what becomes of it. */
+/** An open transaction on the control database. If no client has its id, its outcome is never answered. */
 export type Change = Readonly<{
   id: Id
   adds: KeyNumber | null
   removes: KeyNumber | null
-  /** The COMMIT is on its way. */
+  /** The COMMIT was sent. */
   isSent: boolean
 }>
 
-/** An open transaction on the host that makes a role, with its COMMIT on the way. */
+/** An open transaction on the host that makes a role; its COMMIT was sent. */
 export type Creation = Readonly<{ id: Id; key: KeyNumber; isGranted: boolean }>
 
-/** `isGranted`: it has its grants, and its database knows it. */
+/** `isGranted`: it has its grants, and its database has recorded it. */
 export type Role = Readonly<{ key: KeyNumber; isGranted: boolean }>
 
 /**
@@ -39,28 +39,28 @@ export type Stage =
   | 'removing'
   | Answer
 
-/** What was answered. `failed`: with an error that says nothing of the key. `refused`: there is no key. */
+/** The answer. `failed`: an error that says nothing of the key. `refused`: there is no key. */
 export type Answer = 'created' | 'deleted' | 'refused' | 'failed' | 'dead'
 
-/** The process that does what one request wants. */
+/** The process that serves one request. */
 export type Client = Readonly<{
   wants: 'create' | 'delete'
   stage: Stage
   key: KeyNumber | null
-  /** Its transactions, as long as it hears of them. */
+  /** Its transactions, while their connection lives. */
   change: Id | null
   creation: Id | null
 }>
 
-/** What repair has seen, and has left to do. */
+/** What repair has seen and has left to do. */
 export type Repair = Readonly<{
-  /** The roles that it has seen; null once it has asked for the keys as well. */
+  /** The roles that it has seen; null once it has read the keys as well. */
   seen: readonly KeyNumber[] | null
   surplus: readonly KeyNumber[]
   missing: readonly KeyNumber[]
-  /** The first of `surplus` is known to be left over. */
+  /** The first of `surplus` is known to be an orphan. */
   isRemoving: boolean
-  /** It makes a role for the first of `missing`, and holds the lock. */
+  /** It makes a role for the first of `missing` and holds the lock. */
   change: Id | null
   creation: Id | null
   /** Nothing else has happened since it began. */
@@ -68,7 +68,7 @@ export type Repair = Readonly<{
 }>
 
 export type State = Readonly<{
-  /** Those that are recorded. */
+  /** The recorded keys. */
   keys: readonly KeyNumber[]
   nextKey: KeyNumber
   changes: readonly Change[]
@@ -129,7 +129,7 @@ export function dropRole(state: State, key: KeyNumber): State {
   return { ...state, roles: state.roles.filter((role) => role.key !== key) }
 }
 
-/** Ends a transaction of the control database, if it is still open, and with it the lock. */
+/** Ends a transaction of the control database, if still open, and releases its lock. */
 export function endChange(state: State, id: Id | null): State {
   const changes = state.changes.filter((change) => change.id !== id)
   return { ...state, changes, lock: state.lock === id ? null : state.lock }
@@ -139,12 +139,12 @@ const answers: readonly Stage[] = ['created', 'deleted', 'refused', 'failed', 'd
 
 export const isAnswered = ({ stage }: Client): boolean => answers.includes(stage)
 
-/** No request is under way, and no transaction is open. */
+/** No request runs, and no transaction is open. */
 export function isQuiet({ clients, changes, creations }: State): boolean {
   return clients.every(isAnswered) && changes.length === 0 && creations.length === 0
 }
 
-/** Each key has a role, and there is no other. */
+/** Each key has a role, and there is no other role. */
 export function isWhole({ keys, roles }: State): boolean {
   return keys.length === roles.length && roles.every(({ key }) => keys.includes(key))
 }

@@ -104,7 +104,7 @@ test('a geometry is WKB with the metadata of GeoArrow', async (t) => {
   assert.match(declared.schema.fields[0]!.metadata.get('ARROW:extension:metadata')!, /EPSG:3857/)
 })
 
-test('a long answer comes in batches, and has every value', async (t) => {
+test('a long answer comes in batches and has every value', async (t) => {
   const { user } = await setup(t)
   const q = `select i as id, i * 0.001 as x, (i / 7.0)::float8 as f, case when i % 3 = 0 then null else 'name of ' || i end as name,
     timestamptz '2026-01-31' + i * interval '1 s' as at from generate_series(-70000, 80000) as i`
@@ -125,7 +125,7 @@ test('a long answer comes in batches, and has every value', async (t) => {
   assert.ok(floats.every((value, at) => value === (at - 70_000) / 7))
 })
 
-test('skipfields, pages, parameters and no rows at all work as in other formats', async (t) => {
+test('skipfields, pages, params and empty results work as in other formats', async (t) => {
   const { user } = await setup(t)
   const some = 'select i, i * 2 as twice from generate_series(1, 10) as i'
   const page = await tableOf(user, some, { rows_per_page: '3', page: '1', skipfields: 'twice' })
@@ -139,7 +139,7 @@ test('skipfields, pages, parameters and no rows at all work as in other formats'
   assert.deepEqual([none.numRows, typesOf(none)], [0, { a: 'Int32' }])
 })
 
-test('two columns of one name are both there', async (t) => {
+test('two columns of one name are both in the file', async (t) => {
   const { user } = await setup(t)
   const table = await tableOf(user, `select 1 as a, 'x' as a, 2 as "A", 3 as a_1`)
   assert.deepEqual({ ...table.get(0)! }, { a: 1, a_1: 'x', A: 2, a_1_1: 3 })

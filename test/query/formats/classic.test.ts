@@ -14,7 +14,7 @@ const errorOf = async (answer: Response) => [
   ...((await answer.json()) as { error: string[] }).error,
 ]
 
-test('format=svg is a drawing of 1024 by 768, as of the classic service', async (t) => {
+test('format=svg is a drawing of 1024 by 768, as in the classic service', async (t) => {
   const { user } = await setup(t)
   const line = `select 1 as cartodb_id, st_makeline(st_makepoint(10, 10), st_makepoint(1034, 778)) as the_geom`
   const answer = await ask(user, 'svg', line)
@@ -38,7 +38,7 @@ test('format=svg is a drawing of 1024 by 768, as of the classic service', async 
     assert.ok((await (await ask(user, 'svg', trimmed, { dp })).text()).includes(`<path d="${path}" />`))
 })
 
-test('points of a drawing are dots, groups are drawn part by part, and NULL is nothing', async (t) => {
+test('a drawing has points as dots, collections part by part, and leaves out NULL', async (t) => {
   const { user } = await setup(t)
   const point = await (await ask(user, 'svg', 'select st_makepoint(5000, -54) as the_geom')).text()
   assert.ok(point.includes('<circle r="5" cx="0" cy="0" />'), point)
@@ -51,7 +51,7 @@ test('points of a drawing are dots, groups are drawn part by part, and NULL is n
   assert.match(none, /<svg style[^>]*>\n<\/svg>\n$/)
 })
 
-test('format=topojson shares borders and keeps properties, as of the classic service', async (t) => {
+test('format=topojson shares borders and keeps properties, as in the classic service', async (t) => {
   const { user } = await setup(t)
   const q = `select 1 as gid, 'U' as name, 9007199254740993 as big, 'POLYGON((-5 0,5 0,0 5,-5 0))'::geometry as the_geom union all
     select 2, 'D', 7, 'POLYGON((0 -5,0 5,-5 0,0 -5))' union all select 3, 'null', 8, null`
@@ -71,7 +71,7 @@ test('format=topojson shares borders and keeps properties, as of the classic ser
   assert.deepEqual([type, Object.keys(properties)], ['Polygon', ['gid', 'name', 'big']])
 })
 
-test('TopoJSON of almost 64 MB is written, and what needs more memory than there is for it is refused', async (t) => {
+test('TopoJSON of almost 64 MB is written, and refused if it needs more memory than there is', async (t) => {
   const { user } = await setup(t)
   const texts = `select repeat('x"', 50000) as t, 12345678901234567890.5 as n, 'POINT(1 2)'::geometry as the_geom from generate_series(1, 300)`
   const answer = await ask(user, 'topojson', texts)
@@ -102,7 +102,7 @@ test('TopoJSON of more than 64 MB of rows, and drawings without geometry, are re
   }
 })
 
-test('format=arraybuffer has names and columns as arrays, as of the classic service', async (t) => {
+test('format=arraybuffer has names and columns as arrays, as in the classic service', async (t) => {
   const { user } = await setup(t)
   const q = `select 1 as n, 'äb' as t, 300 as big__uint16, -5 as small__int8, array[1,2] as list__uint8 union all
     select 2, 'c', 2, 3, array[3]`

@@ -20,7 +20,7 @@ type Feature = {
   properties: Record<string, unknown>
 }
 
-/** What GDAL itself reads from a file. */
+/** What GDAL reads from a file. */
 async function readBack(
   t: { after: (end: () => Promise<void>) => void },
   answer: Response,
@@ -37,11 +37,11 @@ async function readBack(
   const { stdout } = await promisify(execFile)('ogr2ogr', ['-f', 'GeoJSON', '/vsistdout/', path], {
     maxBuffer: 2 ** 28,
   })
-  // Exact, as JSON.parse is not: the numbers that are longer than those of JavaScript become texts.
+  // JSON.parse would round numbers longer than JavaScript's, so they become texts.
   return JSON.parse(stdout.replace(/: (\d{16,})(?=[,\s}])/g, ': "$1"')).features
 }
 
-/** Those of this process. */
+/** The temporary files of this process. */
 const spooled = async () =>
   (await readdir(tmpdir())).filter((name) => name.startsWith(`cartage-export-${process.pid}-`))
 
@@ -53,7 +53,7 @@ const places = `select id, 'Ærø ' || id as name, id * 9007199254740993 as big,
 const files = { gpkg: 'gpkg', kml: 'kml', spatialite: 'sqlite', xlsx: 'xlsx' }
 
 for (const [format, extension] of Object.entries(files)) {
-  test(`format=${format} is a file that GDAL reads, with every row`, async (t) => {
+  test(`GDAL reads format=${format} with every row`, async (t) => {
     const { user } = await setup(t)
     const answer = await ask(user, format, places, { filename: 'places' })
     assert.equal(answer.headers.get('content-disposition'), `attachment; filename="places.${extension}"`)
@@ -77,7 +77,7 @@ for (const [format, extension] of Object.entries(files)) {
   })
 }
 
-test('a file of many rows comes to its end in every format', async (t) => {
+test('a file of many rows is complete in every format', async (t) => {
   const { user } = await setup(t)
   const q = `select n as cartodb_id, 'name ' || n as name, st_setsrid(st_makepoint(n % 180, n % 90), 4326) as the_geom
     from generate_series(1, 20000) n`
@@ -88,7 +88,7 @@ test('a file of many rows comes to its end in every format', async (t) => {
   }
 })
 
-test('a query without a geometry: some formats have tables, the others say so', async (t) => {
+test('a query without a geometry gives a table where the format has tables, else an error', async (t) => {
   const { user } = await setup(t)
   for (const format of ['gpkg', 'spatialite', 'xlsx'] as const) {
     const features = await readBack(t, await ask(user, format, `select 7 as n, 'x' as t`), files[format])
@@ -102,7 +102,7 @@ test('a query without a geometry: some formats have tables, the others say so', 
   }
 })
 
-test('geometries are in longitude and latitude, whatever their reference system', async (t) => {
+test('geometries are converted to longitude and latitude from any reference system', async (t) => {
   const { user } = await setup(t)
   const q = `select 1 as n, st_transform(st_setsrid(st_makepoint(15, 50), 4326), 32633) as the_geom
     union all select 2, st_setsrid(st_makepoint(15, 50), 4326)`
@@ -120,7 +120,7 @@ async function errorOf(answer: Response) {
   return [answer.status, code, ...error]
 }
 
-test('a whole number that the file has no number for is text, with a warning', async (t) => {
+test('an integer that the format cannot hold becomes text, with a warning', async (t) => {
   const { user } = await setup(t)
   for (const format of ['gpkg', 'xlsx', 'spatialite'] as const) {
     const answer = await ask(user, format, 'select 1 as i, 123456789012345678901234567890 as n')
@@ -130,7 +130,7 @@ test('a whole number that the file has no number for is text, with a warning', a
   }
 })
 
-test('digits that a number does not hold are rounded with a warning, and all others are kept', async (t) => {
+test('numbers that 64 bits cannot hold are rounded with a warning, and all others are kept', async (t) => {
   const { user } = await setup(t)
   const q = `select 1 as i, 0.1::numeric as kept, 1.23456789012345678901::numeric as n, 0.30000000000000004::float8 as f
     union all select 2, 2.25, 7, 1e300`
@@ -157,7 +157,7 @@ test('digits that a number does not hold are rounded with a warning, and all oth
   assert.equal(placemark!.properties.f, '0.30000000000000004')
 })
 
-test('times are cut to milliseconds with a warning, where the format has no more', async (t) => {
+test('times are cut to milliseconds with a warning where the format has no more', async (t) => {
   const { user } = await setup(t)
   const q = `select timestamptz '2026-01-31 10:00:59.999999+00' as at, timestamp '2026-01-31 10:00:00.5' as local,
     date '2026-01-31' as day, 'POINT(1 2)'::geometry as the_geom`
@@ -206,7 +206,7 @@ async function save(t: Parameters<typeof readBack>[0], answer: Response, extensi
   return path
 }
 
-/** The only column of a query in GDAL's SQL on a file. */
+/** Selects the only column of a query in GDAL's SQL on a file. */
 async function select(path: string, sql: string): Promise<string[]> {
   const args = ['-f', 'CSV', '/vsistdout/', path, '-dialect', 'SQLITE', '-sql', sql]
   const { stdout } = await promisify(execFile)('ogr2ogr', args)
@@ -247,7 +247,7 @@ test('a value that a format cannot hold is an error with row and column', async 
   assert.deepEqual(await spooled(), [])
 })
 
-test('texts are kept as they are: empty, NULL, like dates, with quotes and lines', async (t) => {
+test('texts stay unchanged: empty, NULL, like dates, with quotes and line ends', async (t) => {
   const { user } = await setup(t)
   const texts = ['', null, '2026-01-31', ' x ', 'a "b", c', 'two\nlines', '\\', '001', 'Ærø 日本']
   const values = texts.map((text, at) => `(${at}, ${text === null ? 'null' : `'${text}'`})`).join(', ')
@@ -274,7 +274,7 @@ test('two columns of one name are two columns of the file, with a warning', asyn
   assert.deepEqual(warningsOf(excel), ['xlsx has no geometries: the_geom is left out'])
 })
 
-test('the ids of a file are cartodb_id if it is unique, and a column like others if not', async (t) => {
+test('cartodb_id becomes the ids of a file if it is unique, and a plain column if not', async (t) => {
   const { user } = await setup(t)
   for (const format of ['gpkg', 'spatialite'] as const) {
     const ids = async (value: string) => {
@@ -293,7 +293,7 @@ test('the ids of a file are cartodb_id if it is unique, and a column like others
   }
 })
 
-test('skipfields, pages and parameters work as in other formats, and a link gives such a file', async (t) => {
+test('skipfields, pages and params work as in other formats, and a link gives such a file', async (t) => {
   const { user } = await setup(t)
   const q = `select n, 'secret' as hidden, st_setsrid(st_makepoint(n, 0), 4326) as the_geom
     from generate_series(1, 9) n where n > $1 order by n`
@@ -316,7 +316,7 @@ test('skipfields, pages and parameters work as in other formats, and a link give
   assert.equal((await readBack(t, answer, 'gpkg')).length, 3)
 })
 
-test('a process writes two files at once and one of a user; the others wait', async (t) => {
+test('a process writes two files at once, and one per user; other requests wait', async (t) => {
   const { user, createUser } = await setup(t)
   const users = [user, await createUser(), await createUser()]
   const slow = `select i, pg_sleep(0.05)::text from generate_series(1, 100000) as i`
@@ -343,7 +343,7 @@ test('a process writes two files at once and one of a user; the others wait', as
   await eventually(async () => assert.deepEqual(await spooled(), []))
 })
 
-test('errors of the query are those of the query, and leave no file', async (t) => {
+test('an error of the query is answered as usual and leaves no file', async (t) => {
   const { user } = await setup(t)
   const answer = await ask(user, 'gpkg', 'select nothing from nowhere')
   assert.equal(answer.status, 400)
@@ -353,7 +353,7 @@ test('errors of the query are those of the query, and leave no file', async (t) 
   assert.deepEqual(await spooled(), [])
 })
 
-test('a client that leaves ends the query, the converter and the file', async (t) => {
+test('a client that disconnects ends the query, the converter and the file', async (t) => {
   const { user, admin } = await setup(t)
   const leaving = new AbortController()
   const q = `select i, st_setsrid(st_makepoint(0, 0), 4326) as the_geom, pg_sleep(0.01) from generate_series(1, 100000) as i`

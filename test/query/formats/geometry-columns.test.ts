@@ -21,7 +21,7 @@ type Feature = Readonly<{
   properties: Record<string, unknown>
 }>
 
-/** Every format that has one geometry for each row, or none, with the ending of its files and whether GDAL writes them. */
+/** Every format that has one geometry per row, or none, with its file extension and whether GDAL writes it. */
 const formats = [
   { format: 'gpkg', extension: 'gpkg', isGdal: true, hasGeometry: true },
   { format: 'spatialite', extension: 'sqlite', isGdal: true, hasGeometry: true },
@@ -57,7 +57,7 @@ const at = (text: string, srid = 4326) => `'SRID=${srid};${text}'::geometry`
 const inMercator = `st_transform(${at('POINT(1 2)')}, 3857)`
 const far = 'SRID=25832;POINT(500000.1 6000000.300000001)'
 
-/** The columns of a query: which is the geometry of the file, the further ones, and what is not in the file. */
+/** Columns of a query: the geometry of the file, the further geometries, and what the file leaves out. */
 const results = [
   { columns: [`${at('POINT(1 2)')} as geom`], others: {}, leftOut: ['geom'] },
   { columns: [`${inMercator} as "The ""shape"""`], others: {}, leftOut: ['The "shape"'] },
@@ -89,7 +89,7 @@ for (const { format, extension, isGdal, hasGeometry } of formats) {
   const title = hasGeometry
     ? 'the first geometry column is the geometry, whatever its name'
     : 'geometry columns are left out'
-  test(`format=${format}: ${title}, and nothing is lost in silence`, async (t) => {
+  test(`format=${format}: ${title}, and nothing is lost silently`, async (t) => {
     const { user } = await setup(t)
     for (const { columns, others, leftOut } of results) {
       const about = columns.join(', ')
@@ -107,7 +107,7 @@ for (const { format, extension, isGdal, hasGeometry } of formats) {
       for (const [name, text] of Object.entries(others)) {
         const field = format === 'shp' ? name.slice(0, 10) : name
         if (isGdal) assert.match(warnings.join(), new RegExp(`column ${field} is text \\(EWKT\\)`), about)
-        // As PostgreSQL's own text in JSON.
+        // As PostgreSQL writes it as text in JSON.
         else assert.match(String(properties[field]), /^01010000/, about)
         if (isGdal && text !== undefined) assert.equal(properties[field], text, about)
       }
@@ -115,7 +115,7 @@ for (const { format, extension, isGdal, hasGeometry } of formats) {
   })
 }
 
-test('a drawing has the first geometry column too', async (t) => {
+test('a drawing uses the first geometry column too', async (t) => {
   const { user } = await setup(t)
   const line = at('LINESTRING(0 0, 10 5)')
   const usual = await (await ask(user, 'svg', `select ${line} as the_geom`)).text()
@@ -123,7 +123,7 @@ test('a drawing has the first geometry column too', async (t) => {
   assert.equal(await (await ask(user, 'svg', `select 1 as n, ${line} as "Line"`)).text(), usual)
 })
 
-test('a geometry that has no reference system and is not in longitude and latitude is told in a warning', async (t) => {
+test('a geometry without a reference system and not in longitude and latitude gives a warning', async (t) => {
   const { user } = await setup(t)
   const q = `select st_makepoint(n * 100, 50) as geom from generate_series(1, 3) as n`
   for (const { format } of formats.filter(({ isGdal, hasGeometry }) => isGdal && hasGeometry)) {
@@ -135,7 +135,7 @@ test('a geometry that has no reference system and is not in longitude and latitu
   }
 })
 
-test('KML turns longitudes with a warning, and has no latitudes beyond the poles', async (t) => {
+test('KML wraps longitudes with a warning, and refuses latitudes beyond the poles', async (t) => {
   const { user } = await setup(t)
   const turned = await ask(user, 'kml', `select 7 as n, 'x' as t, ${at('POINT(190 50)')} as the_geom`)
   assert.deepEqual(warningsOf(turned), [
@@ -149,7 +149,7 @@ test('KML turns longitudes with a warning, and has no latitudes beyond the poles
   assert.deepEqual([refused.status, error], [400, [`The format kml cannot hold ${what}`]])
 })
 
-test('further geometries as text keep every bit, and NULL', async (t) => {
+test('further geometries as text keep every bit and NULL', async (t) => {
   const { user } = await setup(t)
   const q = `select st_makepoint(1, 2) as geom, st_makepoint(sin(i) * 10 ^ i, cos(i) / 3, exp(i)) as shape
     from generate_series(-8, 14) as i union all select st_makepoint(1, 2), null`
@@ -169,11 +169,11 @@ test('further geometries as text keep every bit, and NULL', async (t) => {
   assert.deepEqual(rows, [])
 })
 
-test('an export calls no operator of a tenant', async (t) => {
+test('an export calls no operator that a tenant created', async (t) => {
   const { user } = await setup(t)
   const types = ['float8', 'numeric', 'int4', 'int8', 'text']
   const signs = ['<', '>', '=', '<=', '>=', '<>', '||', '+', '-', '*']
-  // Those that pg_catalog does not have: an exact one of the tenant comes before all others.
+  // Pairs that pg_catalog does not have: a tenant's operator with exactly these types comes first.
   const pairs = types.flatMap((left) => types.map((right) => [left, right] as const))
   const made = pairs.flatMap(([left, right]) => {
     const name = `trap_${left}_${right}`
@@ -195,7 +195,7 @@ test('an export calls no operator of a tenant', async (t) => {
     }
 })
 
-test('without a geometry column the answer says so, and an unknown column of the query is told as itself', async (t) => {
+test("an answer without a geometry column says so, and an unknown column is the query's own error", async (t) => {
   const { user } = await setup(t)
   for (const { format } of formats.filter((each) => each.hasGeometry)) {
     if (format === 'gpkg' || format === 'spatialite') continue

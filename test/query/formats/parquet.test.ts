@@ -16,7 +16,7 @@ const ask = (user: TestUser, q: string, parameters: object = {}, signal?: AbortS
 type Read = Readonly<{ rows: Record<string, unknown>[]; metadata: FileMetaData; geo: Geo | undefined }>
 type Geo = { version: string; primary_column: string; columns: Record<string, Record<string, unknown>> }
 
-/** Read by a library of another maker than the writer's. Geometries stay bytes. */
+/** Reads the file with a library of another vendor than the writer. Geometries stay bytes. */
 async function read(user: TestUser, q: string, parameters?: object): Promise<Read> {
   const answer = await ask(user, q, parameters)
   const file = await answer.arrayBuffer()
@@ -88,7 +88,7 @@ test('a geometry is WKB with the metadata of GeoParquet 1.1: types, extent, refe
   })
 })
 
-test('a long answer has row groups of 64 Ki rows, and every value', async (t) => {
+test('a long answer has row groups of 64 Ki rows and every value', async (t) => {
   const { user } = await setup(t)
   const q = `select i as id, (i / 7.0)::float8 as f, case when i % 3 = 0 then null else 'name of ' || i end as name,
     st_setsrid(st_makepoint(i / 1000.0, 1), 4326) as the_geom from generate_series(1, 150000) as i`
@@ -103,7 +103,7 @@ test('a long answer has row groups of 64 Ki rows, and every value', async (t) =>
   assert.deepEqual(geo!.columns.the_geom!.bbox, [0.001, 1, 150, 1])
 })
 
-test('pages, skipfields, parameters and no rows at all work as in other formats', async (t) => {
+test('pages, skipfields, params and empty results work as in other formats', async (t) => {
   const { user } = await setup(t)
   const some = 'select i, i * 2 as twice from generate_series(1, 10) as i'
   const page = await read(user, some, { rows_per_page: 3, page: 1, skipfields: 'twice' })
@@ -135,7 +135,7 @@ test('a value that Parquet cannot hold is an error with row and column, and so i
   await eventually(async () => assert.equal(await programs(), 0))
 })
 
-test('a client that leaves ends the query and the program that writes', async (t) => {
+test('a client that disconnects ends the query and the writing program', async (t) => {
   const { user, admin } = await setup(t)
   const leaving = new AbortController()
   const q = 'select i, pg_sleep(0.01) from generate_series(1, 100000) as i'
@@ -153,7 +153,7 @@ test('a client that leaves ends the query and the program that writes', async (t
   })
 })
 
-/** How many children of this process write Parquet. */
+/** Counts the children of this process that write Parquet. */
 async function programs(): Promise<number> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
   const found = await Promise.all(

@@ -9,7 +9,7 @@ const source = `create table source as select (i * 3)::int8 as cartodb_id, 'Ã†rÃ
 const exported = 'select cartodb_id, name, big, part, first, day, at, nothing, the_geom from'
 
 for (const format of ['gpkg', 'fgb'] as const) {
-  test(`a file of format=${format} becomes the same rows again`, async (t) => {
+  test(`a file of format=${format} imports as the same rows`, async (t) => {
     const { user, load } = await setupImports(t)
     await user.sql(source)
     const q = encodeURIComponent(`${exported} source order by cartodb_id`)
@@ -33,7 +33,7 @@ const everyType = `create table source as select i as cartodb_id, i::int2 as i2,
   from generate_series(1, 4) as i`
 
 for (const format of ['parquet', 'arrow'] as const) {
-  test(`a file of format=${format} becomes the same rows again, with the same types`, async (t) => {
+  test(`a file of format=${format} imports as the same rows with the same types`, async (t) => {
     const { user, load } = await setupImports(t)
     await user.sql(everyType)
     const q = encodeURIComponent('select * from source order by cartodb_id')
@@ -61,7 +61,7 @@ for (const format of ['parquet', 'arrow'] as const) {
   })
 }
 
-test('a file of format=shp becomes the same rows again, as far as a shapefile has their types', async (t) => {
+test('a file of format=shp imports as the same rows, as far as a shapefile has their types', async (t) => {
   const { user, load } = await setupImports(t)
   await user.sql(source)
   const q = encodeURIComponent(

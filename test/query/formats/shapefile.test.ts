@@ -29,7 +29,7 @@ async function save(t: Cleaner, answer: Response, name: string): Promise<string>
   return join(folder, name)
 }
 
-/** Unpacks a zip by another program than ours. */
+/** Unpacks a zip with another program than ours. */
 async function unzip(path: string): Promise<(name: string) => Promise<string>> {
   await run('python3', ['-m', 'zipfile', '-e', path, `${path}.d`])
   return (name) => readFile(join(`${path}.d`, name), 'utf8')
@@ -72,7 +72,7 @@ test('format=shp is a zip with a shapefile, its projection and its encoding', as
   assert.deepEqual([second!.id, second!.name, second!.geometry], [8, null, null])
 })
 
-test('a shapefile has a layer for each kind of geometry', async (t) => {
+test('a shapefile export has a layer for each kind of geometry', async (t) => {
   const { user } = await setup(t)
   const shapes = [
     'POINT(1 2)',
@@ -98,7 +98,7 @@ test('a shapefile has a layer for each kind of geometry', async (t) => {
   assert.deepEqual(await kinds('rows_pointz'), [[4, 'Point']])
 })
 
-test('columns.txt of a shapefile lists short names and what was changed', async (t) => {
+test('columns.txt of a shapefile lists the short names and the changes', async (t) => {
   const { user } = await setup(t)
   const q = `select 1 as population_2020, 2 as population_2021, repeat('ä', 200) as description, 'x ' as blank, 1e-20::float8 as tiny,
     123456789012345678::numeric as whole, 9223372036854775807 as big, 'POINT(1 2)'::geometry as the_geom`
@@ -125,7 +125,7 @@ test('columns.txt of a shapefile lists short names and what was changed', async 
   )
 })
 
-test('what a shapefile or a FlatGeobuf cannot hold is an error with row and column', async (t) => {
+test('what a shapefile or FlatGeobuf cannot hold is an error with row and column', async (t) => {
   const { user } = await setup(t)
   const shape = (text: string) => `select 1 as n, '${text}'::geometry as the_geom`
   const unfit = (format: string, what: string) => [400, `The format ${format} cannot hold ${what}`]
