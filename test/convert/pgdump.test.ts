@@ -25,7 +25,7 @@ CREATE TABLE "public"."empty" ( "ogc_fid" SERIAL, CONSTRAINT "empty_pk" PRIMARY 
 COMMIT;
 `
 
-test('the output of the converter is read alike however it is cut', async () => {
+test("the converter's output is read the same however it is split", async () => {
   const whole = await read(dump, dump.length)
   const layer = {
     name: 'a "b" ( "c',
@@ -76,7 +76,7 @@ for (const [what, text] of Object.entries(wrong)) {
   })
 }
 
-test('a row of more than 256 MB is refused, and takes no memory', async () => {
+test('a row of more than 256 MB is refused and takes no memory', async () => {
   const chunk = Buffer.alloc(1024 * 1024, 'x')
   async function* endless() {
     yield Buffer.from(dump.slice(0, dump.indexOf('0101')))

@@ -13,7 +13,7 @@ import { eventually } from '../support/service/setup.ts'
 const kinds = ['bubblewrap', 'unshare'] as const
 const limits = { timeMs: 20_000, cpuSeconds: 20, memoryBytes: 2 ** 31, fileBytes: 2 ** 20 }
 
-test('the best sandbox of this machine is found', async () => {
+test('the best sandbox of this machine is chosen', async () => {
   assert.equal(await findSandbox(), 'bubblewrap')
 })
 
@@ -44,7 +44,7 @@ for (const kind of kinds) {
     assert.match((await shell('kill -0 $$ && echo $$')).stdout, /^\d\n$/)
   })
 
-  test(`${kind}: limits of time, processor, memory and file size end a program`, async (t) => {
+  test(`${kind}: limits of time, CPU, memory and file size end a program`, async (t) => {
     const { shell } = await setup(t, kind)
     const late = await shell('sleep 60 & sleep 60', '/bin/sh', { timeMs: 300 })
     assert.equal(late.stopped, 'time')
@@ -59,7 +59,7 @@ for (const kind of kinds) {
     assert.match(big.stdout, / 1048576 /)
   })
 
-  test(`${kind}: a program and all it has started end when their caller leaves or dies`, async (t) => {
+  test(`${kind}: a program and its children end when their caller disconnects or dies`, async (t) => {
     const { shell, directory } = await setup(t, kind)
     const leave = new AbortController()
     setTimeout(() => leave.abort(), 200)
@@ -79,7 +79,7 @@ for (const kind of kinds) {
   })
 }
 
-test('a program that cannot be started, or does not read its input, is an end like any other', async (t) => {
+test('a program that cannot start, or does not read its input, ends like any other', async (t) => {
   const { directory, shell } = await setup(t, 'none')
   const run = runConverter('none', { program: '/nowhere', args: [], directory, limits })
   run.stdout.resume()

@@ -27,7 +27,7 @@ async function places(user: TestUser): Promise<void> {
 const codeOf = async (answer: Response) => [answer.status, ((await answer.json()) as { code: string }).code]
 const gone = [404, 'export-not-found']
 
-test('a link downloads the rows without a key, as they are at that time', async (t) => {
+test('a link downloads the current rows without a key', async (t) => {
   const { user } = await setup(t)
   await places(user)
   const made = await link(user, { q: 'select * from places order by id;', format: 'csv', filename: 'places' })
@@ -43,7 +43,7 @@ test('a link downloads the rows without a key, as they are at that time', async 
   assert.deepEqual(((await (await fetch(json.url)).json()) as { rows: unknown }).rows, [{ n: 1 }])
 })
 
-test('a link runs as the key that made it, and ends with the key and with its token', async (t) => {
+test('a link runs as the key that created it, and ends with the key and its token', async (t) => {
   const { user } = await setup(t)
   await places(user)
   const keys = keysClient(user)
@@ -69,7 +69,7 @@ test('a link runs as the key that made it, and ends with the key and with its to
   assert.deepEqual(await codeOf(await fetch(first.url)), gone)
 })
 
-test('a link works so often and so long as it was made for, also if many open it at once', async (t) => {
+test('a link works for its number of uses and its time, also when many open it at once', async (t) => {
   const started = await setup(t)
   const { user } = started
   const made = await link(user, { q: 'select 1 as n, pg_sleep(0.05)::text', max_downloads: 3 })
@@ -99,7 +99,7 @@ const expire = ({ admin, service }: Setup, id: string) =>
     service.services.config.namespace,
   )
 
-test('links are listed and withdrawn by the key that made them, and by the master key', async (t) => {
+test('links are listed and withdrawn by their key and by the master key', async (t) => {
   const started = await setup(t)
   const { user } = started
   await places(user)
@@ -131,7 +131,7 @@ test('links are listed and withdrawn by the key that made them, and by the maste
   assert.deepEqual(await ids(reader), [])
 })
 
-test('what is not a link of this account, and what cannot be one, is refused', async (t) => {
+test('an unknown link is not found, and an impossible one cannot be created', async (t) => {
   const { user, createUser } = await setup(t)
   const stranger = await createUser()
   await user.sql('create table kept (n int)')
@@ -148,7 +148,7 @@ test('what is not a link of this account, and what cannot be one, is refused', a
     [{ q: 'delete from places' }, 400],
     [{ q: 'select 1; select 2' }, 400],
     [{ q: 'select 1 into t' }, 400],
-    // Whoever opens the link would write.
+    // Opening the link would write.
     [{ q: 'with w as (insert into kept values (1) returning n) select n from w' }, 400],
     [{ q: '' }, 400],
     [{}, 400],

@@ -7,7 +7,7 @@ import { refusal, saved } from '../support/queries/queries-api.ts'
 import { setup, type TestUser } from '../support/service/setup.ts'
 import { askMaps } from '../support/tiles/tile-api.ts'
 
-/** A function that writes, if it can, and a query that looks like a read. */
+/** A function that writes if it can, and a query that looks like a read. */
 const visits = `create table visits (n int);
   create function visit() returns int language plpgsql as $$ begin
     begin perform set_config('transaction_read_only', 'off', false); exception when others then null; end;
@@ -43,7 +43,7 @@ async function openMap(user: TestUser): Promise<readonly number[]> {
   return (await Promise.all(asked)).map(({ status }) => status)
 }
 
-test('nobody without a key writes with the rights of a key, though the query calls a function that writes', async (t) => {
+test('a query that calls a writing function cannot write through a link or map opened without a key', async (t) => {
   const house = await setup(t)
   const { user } = house
   await user.sql(visits)
@@ -71,7 +71,7 @@ test('nobody without a key writes with the rights of a key, though the query cal
     refused.every((status) => status >= 400 && status < 500),
     refused.join(),
   )
-  // A public query, and so a dashboard, runs as the caller, who has no rights of the key.
+  // A public query, and so a dashboard, runs as its caller, who has none of the key's rights.
   await saved(user, 'visit', { sql: visit, public: true })
   assert.equal((await refusal(user, '/visit', { token: '' })).status, 403)
   assert.equal(await written(), 1)

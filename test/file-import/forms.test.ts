@@ -10,7 +10,7 @@ import { rewriteRows } from '../../src/file-import/rewrite-rows.ts'
 import { copyUrl, send } from '../support/postgres/copying.ts'
 import { setup, type TestUser } from '../support/service/setup.ts'
 
-test('numbers and dates are stored as what they mean, however they are written', async (t) => {
+test('numbers and dates are stored by their meaning, however they are written', async (t) => {
   const { user } = await setup(t)
   const csv = `price;count;opened;seen;note
 1.234,50;1.234;31/12/2026;31.12.2026 23:05;"a;""b"""
@@ -26,7 +26,7 @@ test('numbers and dates are stored as what they mean, however they are written',
   ])
 })
 
-test('one column tells how another is written; if none tells, a person may say it, and else it is text', async (t) => {
+test('one column shows the format of another; if none does, a person may choose it, or it stays text', async (t) => {
   const { user } = await setup(t)
   const told = await load(user, 'a;b;n;f\n03/04/2026;25/12/2026;1,234;0.5\n', {})
   assert.deepEqual(told.types, ['date', 'date', 'bigint', 'double precision'])
@@ -41,12 +41,12 @@ test('one column tells how another is written; if none tells, a person may say i
   ])
   const german = await load(user, open, { dates: 'dmy', decimals: 'comma' })
   assert.deepEqual(german.rows[0], { a: '2026-04-03 00:00:00', n: '1.234' })
-  // Two columns that contradict each other tell nothing.
+  // Two columns that contradict each other decide nothing.
   const both = await load(user, 'a;b;c\n25/12/2026;12/25/2026;01/02/2026\n', {})
   assert.deepEqual(both.types, ['date', 'date', 'text'])
 })
 
-test('a value that is said to stand for NULL is NULL, in quotes too, and the type is that of the others', async (t) => {
+test('a value chosen as NULL is NULL, quoted too, and does not affect the type', async (t) => {
   const { user } = await setup(t)
   const csv = 'n,t\nn/a,"n/a"\n7,-\n"n/a",x\n'
   const before = await load(user, csv, {})
@@ -61,7 +61,7 @@ test('a value that is said to stand for NULL is NULL, in quotes too, and the typ
   ])
 })
 
-test('the reason of a type has its value in the encoding of the file', async () => {
+test('the reason of a type shows its value in the encoding of the file', async () => {
   const bytes = Buffer.from('ort,n\nKöln,1\nBonn,größer\n', 'latin1')
   const file = await openImport({ name: 'a.csv', read: () => chunksOf(bytes) })
   const { inference } = await readTypes(file)
@@ -71,7 +71,7 @@ test('the reason of a type has its value in the encoding of the file', async () 
   )
 })
 
-test('a broken quotation mark is named by the line where it is opened, and costs no row after it', async (t) => {
+test('an open quotation mark is reported by the line where it starts, and rejects no later row', async (t) => {
   const { user } = await setup(t)
   const good = Array.from({ length: 40_000 }, (_, n) => `${n},row ${n}`)
   const lines = (...more: string[]) => ['id,name', ...good.slice(0, 39_999), ...more].join('\n')
@@ -93,7 +93,7 @@ test('a broken quotation mark is named by the line where it is opened, and costs
   }
 })
 
-test('bad rows are left out, and named by their lines in the file although it is rewritten', async (t) => {
+test('bad rows are left out and reported by their lines in the file, even if the file is rewritten', async (t) => {
   const { user } = await setup(t)
   const csv = 'a,b,d\n1,2,31/12/2026\n3\n4,"x\ny",n/a\n5,6,7,8\n\neight,9,30/11/2026\n'
   const { rows, rejected } = await load(
@@ -130,7 +130,7 @@ async function* chunksOf(bytes: Buffer): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += 1000) yield bytes.subarray(at, at + 1000)
 }
 
-/** Loads a text as the front ends do, and reads it again as texts. */
+/** Loads a text as the front ends do and returns the stored rows as texts. */
 async function load(
   user: TestUser,
   text: string,

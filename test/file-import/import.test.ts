@@ -19,7 +19,7 @@ import { setup } from '../support/service/setup.ts'
 
 const comma: CsvDialect = { delimiter: ',', quote: '"', hasHeader: true, encoding: 'UTF8' }
 
-test('COPY accepts every value in the type that was inferred for its column, and keeps it', async (t) => {
+test('COPY accepts every value in the type inferred for its column, unchanged', async (t) => {
   const { user } = await setup(t)
   let number = 0
   await fc.assert(
@@ -54,7 +54,7 @@ test('COPY accepts every value in the type that was inferred for its column, and
   )
 })
 
-test('a type is the one that says most of all values, and its reason names the value that spoilt another', () => {
+test('the most specific type that fits all values is chosen, and its reason names the value that ruled out another', () => {
   const types: [values: string[], type: string, reason: RegExp][] = [
     [['1', '-9223372036854775808'], 'bigint', /^Each of 2 values is a whole number$/],
     [['9223372036854775808'], 'numeric', /more digits than double precision keeps/],
@@ -99,7 +99,7 @@ test('a type is the one that says most of all values, and its reason names the v
   }
 })
 
-test('a line that COPY refuses is named before it is sent, as COPY names it', async (t) => {
+test("a line that COPY refuses is reported before it is sent, with COPY's line number", async (t) => {
   const { user } = await setup(t)
   await user.sql('create table t (a text, b text)')
   for (const [text, line] of [
@@ -116,12 +116,12 @@ test('a line that COPY refuses is named before it is sent, as COPY names it', as
       Buffer.from(text),
     )
     const named = Number(/line (\d+)/.exec(String(body.context))![1])
-    // An open quote is named where it is opened, not where the file ends.
+    // An open quote is reported where it starts, not where the file ends.
     assert.ok(named === line || /never closed/.test(badLine!.message), `${body.context} ${text}`)
   }
 })
 
-test('how a file is written is found in its beginning', () => {
+test('the format of a file is detected from its beginning', () => {
   const of = (text: string | Uint8Array) => guessDialect(typeof text === 'string' ? Buffer.from(text) : text)
   assert.deepEqual(of('no,t\n1,"a, b"\n'), comma)
   assert.deepEqual(of('\ufeffid;name;x\n1;"a,b,c";\n2;c;\n'), { ...comma, delimiter: ';' })
@@ -130,10 +130,10 @@ test('how a file is written is found in its beginning', () => {
   assert.deepEqual(of('id\tdoc\n1\t\\N\n'), { ...comma, delimiter: '\t', quote: '', isCopyText: true })
   assert.deepEqual(of('id\tdoc\n1\t"a b"\n'), { ...comma, delimiter: '\t' })
   assert.deepEqual(of('1|2024-01-01\n2|2024-01-02\n'), { ...comma, delimiter: '|', hasHeader: false })
-  // As pandas writes its index.
+  // pandas writes its index like this.
   assert.deepEqual(of(',a,b\n0,1,x\n1,2,y\n'), comma)
   assert.deepEqual(of(',,b\n0,1,x\n'), { ...comma, hasHeader: false })
-  // A quotation mark without its end is a mistake to be told, not a way to write.
+  // An unclosed quotation mark is an error to report, not a format.
   assert.deepEqual(of('a,b\n1,"unclosed\n2,3\n'), comma)
   const latin = Buffer.from('ort,n\nKöln,1\n', 'latin1')
   assert.deepEqual(of(latin), { ...comma, encoding: 'WIN1252' })
@@ -145,7 +145,7 @@ test('how a file is written is found in its beginning', () => {
   for (const label of Object.values(encodings)) new TextDecoder(label)
 })
 
-test('any header and any file name become names that PostgreSQL takes as they are', async (t) => {
+test('any header and any file name become names that PostgreSQL accepts unchanged', async (t) => {
   const { user } = await setup(t)
   let number = 0
   await fc.assert(
@@ -183,7 +183,7 @@ test('any header and any file name become names that PostgreSQL takes as they ar
   ])
 })
 
-test('a name and a value in SQL or in a shell mean themselves, whatever is in them', async (t) => {
+test('names and values stay literal in SQL and in a shell, whatever they contain', async (t) => {
   const { user } = await setup(t)
   const text = fc
     .string({ unit: 'binary', minLength: 1, maxLength: 20 })
@@ -207,7 +207,7 @@ test('a name and a value in SQL or in a shell mean themselves, whatever is in th
   assert.equal(quoteShell("it's"), "'it'\\''s'")
 })
 
-test('points come from longitude and latitude, in a new table and in one that has rows', async (t) => {
+test('points are made from longitude and latitude, in a new table and in an existing one', async (t) => {
   const { user } = await setup(t)
   const columns = ['name', 'lat', 'lon'].map((name, at) => ({
     name,
@@ -300,7 +300,7 @@ test('GeoJSON becomes rows with every digit and every geometry', async (t) => {
   }
 })
 
-/** Columns that are nearly of one kind: most are, some have a value that is not. */
+/** Columns almost of one kind: most values are, some columns have one that is not. */
 const kinds = [
   fc.constantFrom('true', 'F', 'yes', 'NO', ' t '),
   fc.oneof(

@@ -15,7 +15,7 @@ const geojson = JSON.stringify({
   features: [{ type: 'Feature', geometry: { type: 'Point', coordinates: [1, 2] }, properties: { n: 1 } }],
 })
 
-test('a file is known by its content and its name, compressed or not, and read without its byte order mark', async () => {
+test('a file is recognised by content and name, compressed or not, and its byte order mark is skipped', async () => {
   for (const [name, content, isGeojson, text] of [
     ['a.csv', '\ufeffa,b\n1,2\n', false, 'a,b\n1,2\n'],
     ['a', 'a,b\n1,2\n', false, 'a,b\n1,2\n'],
@@ -43,7 +43,7 @@ test('a file is known by its content and its name, compressed or not, and read w
     })
 })
 
-test('a file of another kind is named', async () => {
+test('a file of another kind is named in the error', async () => {
   for (const [name, content, kind] of [
     ['a.kml', '<?xml version="1.0"?>\n<kml xmlns="x"><Document/></kml>', 'KML'],
     ['a.csv', '\ufeff <gpx></gpx>', 'GPX'],
@@ -67,7 +67,7 @@ test('a file of another kind is named', async () => {
   assert.equal((await open('a.csv', Buffer.from('<5,a\n1,2\n'))).isGeojson, false)
 })
 
-test('the line of an error is the record that ends there, or the line itself where no record ends', async () => {
+test('an error names the line of its record, or the line itself if no record ends there', async () => {
   const file = await open('a.csv', Buffer.from('a,b\n"x\ny",2\n3,"open\n4,5\n'))
   assert.deepEqual(await findLine(file, 3, 1), { record: 2, before: '"x\ny",', word: '2', after: '' })
   assert.deepEqual(await findLine(file, 4), { record: undefined, before: '', word: '', after: '3,"open' })
@@ -80,7 +80,7 @@ test('the line of an error is the record that ends there, or the line itself whe
   assert.equal(placeInCopy('SQL function "f"', columns), undefined)
 })
 
-test('the plan has the types of an existing table, and names what does not fit', async () => {
+test('the plan has the types of an existing table and names what does not fit', async () => {
   const file = await open('a.csv', Buffer.from('id,lon,lat,more\n1,2,3,x\n'))
   const reading = await readTypes(file)
   const known = new Map([
@@ -104,7 +104,7 @@ test('the plan has the types of an existing table, and names what does not fit',
   )
 })
 
-test('if the answer to the rows is lost, the new table tells whether they are stored; an older one cannot', async (t) => {
+test('if the answer to an upload is lost, a new table shows whether the rows are stored; an older one cannot', async (t) => {
   const { user } = await setup(t)
   const bytes = Buffer.from('n\n1\n2\n')
   const file = await open('a.csv', bytes)

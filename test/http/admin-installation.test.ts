@@ -30,7 +30,7 @@ test('hosts, doctor and audit answer what the command line prints', async (t) =>
   assert.deepEqual(names((await read(bundle, 'doctor')).body), names(await printed('doctor')))
 })
 
-test('the audit record is read page by page, the newest first', async (t) => {
+test('the audit record is read page by page, newest first', async (t) => {
   const bundle = await setup(t)
   const operator = adminClient(t, bundle)
   const { username } = bundle.user
@@ -48,7 +48,7 @@ test('the audit record is read page by page, the newest first', async (t) => {
   )
 })
 
-test('parameters that are no such thing are 400 with a sentence', async (t) => {
+test('invalid parameters are 400 with a sentence', async (t) => {
   const bundle = await setup(t)
   for (const [path, sentence] of [
     ['audit?limit=0', /^Invalid limit: it must be a whole number from 1 to 1000$/],
@@ -76,7 +76,7 @@ test('parameters that are no such thing are 400 with a sentence', async (t) => {
   assert.deepEqual((await read(bundle, `audit?account=${hostile}&limit=&before=`)).body, { records: [] })
 })
 
-test('a wrong token, or none, is 401; a key of a user is no admin token', async (t) => {
+test('a wrong or missing token is 401; the key of a user is no admin token', async (t) => {
   const { url, user } = await setup(t)
   for (const noun of nouns) {
     for (const authorization of ['', 'Bearer wrong', `Bearer ${user.masterToken}`]) {
@@ -87,7 +87,7 @@ test('a wrong token, or none, is 401; a key of a user is no admin token', async 
   }
 })
 
-test('without an admin token all of it is 404, and the answer names the variable', async (t) => {
+test('without an admin token every admin path is 404, and the answer names the variable', async (t) => {
   const { start } = await newInstallation(t)
   const { url } = await start({ keys: { adminToken: '' } })
   for (const noun of nouns) {
@@ -100,7 +100,7 @@ test('without an admin token all of it is 404, and the answer names the variable
   }
 })
 
-test('the activity tells which jobs run, who waits and how many are left out', async (t) => {
+test('the activity shows the running jobs, the waiting users and how many are left out', async (t) => {
   const bundle = await setup(t, { worker: true })
   const other = await bundle.createUser()
   const operator = adminClient(t, bundle)
@@ -133,7 +133,7 @@ test('the activity tells which jobs run, who waits and how many are left out', a
   assert.deepEqual([cut.running.length, cut.left_out], [1, { running: 1, waiting: 0, statements: 1 }])
 })
 
-test('a host that says nothing holds up neither the list nor the doctor, and its password is told to nobody', async (t) => {
+test('a host that does not answer holds up neither the list nor the doctor, and its password is never shown', async (t) => {
   const bundle = await setup(t, {
     isIsolated: true,
     config: { connectionWaitMs: 60_000, dataDir: '/nowhere' },
@@ -190,7 +190,7 @@ async function read({ url, keys }: Setup, path: string): Promise<{ status: numbe
   return { status: response.status, body: await response.json() }
 }
 
-/** Accepts connections and never says a word. */
+/** Accepts connections and never answers. */
 async function silentServer(t: TestContext): Promise<number> {
   const sockets = new Set<Socket>()
   const server = createServer((socket) => {

@@ -20,7 +20,7 @@ test('POST /admin/v1/users answers 201 with the master key, and the key works', 
   assert.equal((await call(house, 'GET', `/users/${username}`)).status, 404)
 })
 
-test('a master key may be brought along', async (t) => {
+test('a user may be created with a given master key', async (t) => {
   const house = await setup(t)
   const username = randomName('moved')
   const created = await call(house, 'POST', '/users', { username, api_key: 'brought-from-elsewhere-0001' })
@@ -33,7 +33,7 @@ test('a master key may be brought along', async (t) => {
   await call(house, 'DELETE', `/users/${username}`)
 })
 
-test('of two users that bring the same master key along at the same moment one is refused', async (t) => {
+test('of two users created concurrently with the same master key one is refused', async (t) => {
   const house = await setup(t)
   const api_key = `brought-by-both-${randomName('key')}`
   const names = [randomName('moved'), randomName('moved')]
@@ -45,7 +45,7 @@ test('of two users that bring the same master key along at the same moment one i
   assert.deepEqual(left.map(({ status }) => status).sort(), [200, 404])
 })
 
-test('the operator can look at a master key and replace it; both are audited and cached nowhere', async (t) => {
+test('the operator can read a master key and replace it; both are audited and never cached', async (t) => {
   const house = await setup(t)
   const { username, masterToken, base } = house.user
   const statusWith = async (token: string) =>
@@ -100,7 +100,7 @@ test('an organization has one database, and each member a schema named after the
   assert.ok(listed.body.organizations.some((each: { name: string }) => each.name === name))
 })
 
-test('deleting a member removes its schema and roles and leaves the others alone', async (t) => {
+test('deleting a member removes its schema and roles and changes no other member', async (t) => {
   const house = await setup(t)
   const { name, owner } = await house.createOrganization()
   const member = await house.createUser({ organization: name })
@@ -117,7 +117,7 @@ test('deleting a member removes its schema and roles and leaves the others alone
   assert.equal(roles.rowCount, 0)
 })
 
-test('deleting an organization that still has members besides its owner is 409', async (t) => {
+test('an organization that still has members besides its owner cannot be deleted: 409', async (t) => {
   const house = await setup(t)
   const { name, owner } = await house.createOrganization()
   const member = await house.createUser({ organization: name })
@@ -129,7 +129,7 @@ test('deleting an organization that still has members besides its owner is 409',
   assert.equal((await call(house, 'GET', `/users/${owner.username}`)).status, 404)
 })
 
-test('a taken name is 409: a username, an organization name, and each as the other', async (t) => {
+test('a taken name is 409: of a user or an organization, for a user or an organization', async (t) => {
   const house = await setup(t)
   const { name, owner } = await house.createOrganization()
   for (const username of [house.user.username, name, owner.username]) {
@@ -139,7 +139,7 @@ test('a taken name is 409: a username, an organization name, and each as the oth
   }
 })
 
-test('of two creations of one name at the same moment one is 201 and one is 409', async (t) => {
+test('of two concurrent creations of one name one is 201 and one is 409', async (t) => {
   const house = await setup(t)
   const username = randomName('twin')
   const both = await Promise.all([1, 2].map(() => call(house, 'POST', '/users', { username })))
@@ -147,7 +147,7 @@ test('of two creations of one name at the same moment one is 201 and one is 409'
   await call(house, 'DELETE', `/users/${username}`)
 })
 
-test('names with odd characters are refused with a reason', async (t) => {
+test('names with invalid characters are refused with a reason', async (t) => {
   const house = await setup(t)
   const odd = [
     '',
@@ -172,7 +172,7 @@ test('names with odd characters are refused with a reason', async (t) => {
   }
 })
 
-test('a member that no body has is named', async (t) => {
+test('an unknown member of a body is named in the error', async (t) => {
   const house = await setup(t)
   const told = async (method: string, path: string, body: object) => {
     const { status, body: answer } = await call(house, method, path, body)
@@ -187,7 +187,7 @@ test('a member that no body has is named', async (t) => {
   assert.equal(await told('POST', '/organizations', { name: 'y', owner }), place)
 })
 
-test('bad values are 422 and nothing is half-made', async (t) => {
+test('bad values are 422, and nothing is half created', async (t) => {
   const house = await setup(t)
   const before = await databases(house)
   const username = randomName('bad')
@@ -235,7 +235,7 @@ test('broken JSON is 400, a body that is too large 413, an unknown type 415', as
   assert.equal((await send('x', 'text/plain')).status, 415)
 })
 
-test('PATCH changes quota, key quota and organization role; the tenant database learns the quota', async (t) => {
+test('PATCH changes quota, key quota and organization role; the tenant database gets the quota', async (t) => {
   const house = await setup(t)
   const changed = await call(house, 'PATCH', `/users/${house.user.username}`, {
     quota_in_bytes: 5_000,
@@ -254,7 +254,7 @@ test('PATCH changes quota, key quota and organization role; the tenant database 
   assert.equal((await call(house, 'PATCH', '/users/nobody-here', { quota_in_bytes: 1 })).status, 404)
 })
 
-test('of many changes of a quota at once, the tenant database has the one that the control database has', async (t) => {
+test('after concurrent changes of a quota, control and tenant database have the same one', async (t) => {
   const house = await setup(t)
   const { username, account } = house.user
   for (let round = 0; round < 3; round += 1) {
@@ -269,7 +269,7 @@ test('of many changes of a quota at once, the tenant database has the one that t
   }
 })
 
-test('a user that is deleted while it is changed is not found', async (t) => {
+test('a user that is deleted while it is changed is 404', async (t) => {
   const house = await setup(t, { isIsolated: true })
   const { username, account } = await house.createUser()
   const holder = await house.service.services.databases.control.connect()

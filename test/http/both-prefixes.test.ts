@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { basic, setup } from '../support/service/setup.ts'
 
-test('requests that wait for jobs at both addresses of an account share one listening connection', async (t) => {
+test('requests that wait for jobs at both addresses of an account share one LISTEN connection', async (t) => {
   const { url, user, admin, service } = await setup(t, { isIsolated: true })
   const own = { headers: basic(user.username, user.masterToken) }
   const created = await fetch(`${user.base}/api/v2/sql/job`, {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { basic, setup, type TestUser } from '../support/service/setup.ts'
 
-test('a refused credential is told what is wrong with it, beside the text that clients compare', async (t) => {
+test('a refused credential gets a hint beside the text that clients compare', async (t) => {
   const { user, createUser } = await setup(t)
   const other = await createUser()
   const token = user.masterToken
@@ -23,14 +23,14 @@ test('a refused credential is told what is wrong with it, beside the text that c
     assert.match(answer.body.hint!, hint)
     assert.equal(answer.hint, answer.body.hint)
     assert.ok(!JSON.stringify(answer).includes(token), 'the token is shown')
-    // The text of the key side is compared whole, so there the header alone has it.
+    // Clients compare the whole text of the key endpoints, so there the hint is only in the header.
     const keys = await fetch(`${user.base}/api/v3/api_keys?${query}`, { headers })
     assert.deepEqual(await keys.json(), { errors: 'Unauthorized', errors_cause: null })
     assert.match(keys.headers.get('cartage-hint')!, hint)
   }
 })
 
-test('a credential under a name that nobody reads runs as the public, and says so', async (t) => {
+test('a credential in an unknown parameter runs as public, with a hint', async (t) => {
   const { user } = await setup(t)
   for (const name of [
     'apikey',
@@ -63,7 +63,7 @@ test('a credential under a name that nobody reads runs as the public, and says s
   }
 })
 
-test('a job without a credential is told that it needs one, a valid key that it is not enough', async (t) => {
+test('a job without a credential is refused with a hint, and so is a valid key that is not enough', async (t) => {
   const { user } = await setup(t)
   const read = async (query: string) =>
     (await (await fetch(`${user.base}/api/v2/sql/job/1${query}`)).json()) as { error: string[]; hint: string }
@@ -73,7 +73,7 @@ test('a job without a credential is told that it needs one, a valid key that it 
   assert.match((await read('?api_key=default_public')).hint, /^The key is valid, but/)
 })
 
-test('the admin API says how its token is sent', async (t) => {
+test('the admin API says how to send its token', async (t) => {
   const { url, keys } = await setup(t)
   const headers = basic('admin', keys.adminToken)
   const answer = (await (await fetch(`${url}/admin/v1/users`, { headers })).json()) as { hint: string }

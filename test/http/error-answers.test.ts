@@ -5,7 +5,7 @@ import { createLog } from '../../src/log/log.ts'
 import { startService } from '../../src/service/service.ts'
 import { basic, eventually, setup } from '../support/service/setup.ts'
 
-test('every error of the SQL side has a code of the closed list, and the SQLSTATE that PostgreSQL gave', async (t) => {
+test("every SQL error has a code of the closed list and PostgreSQL's SQLSTATE", async (t) => {
   const { url, user } = await setup(t)
   const known = await knownCodes()
   const sql = (q: string, more = '') =>
@@ -35,14 +35,14 @@ test('every error of the SQL side has a code of the closed list, and the SQLSTAT
   }
 })
 
-test('the envelope of the key endpoints stays as clients compare it', async (t) => {
+test('the error format of the key endpoints stays as clients compare it', async (t) => {
   const { user } = await setup(t)
   const headers = basic(user.username, user.masterToken)
   const response = await fetch(`${user.base}/api/v3/api_keys/none`, { headers })
   assert.deepEqual(await response.json(), { errors: 'API key not found: none', errors_cause: null })
 })
 
-test('the log tells the code of a refusal, and no word of it that the caller may have written', async (t) => {
+test('the log has the code of a refusal, and no text that the caller may have written', async (t) => {
   const house = await setup(t)
   const lines: string[] = []
   const log = createLog('info', { write: (line) => void lines.push(line) })
@@ -50,7 +50,7 @@ test('the log tells the code of a refusal, and no word of it that the caller may
   const service = await startService(config, house.keys, { http: true, worker: false }, log)
   t.after(() => service.stop())
   const base = `${service.url}/user/${house.user.username}`
-  // Nobody can tell a token from a word if its owner has chosen it.
+  // A token that its owner chose looks like any word.
   const token = 'chosen by its owner'
   await fetch(`${base}/api/v2/sql?${new URLSearchParams({ q: `select "${token}"` })}`)
   await fetch(`${base}/api/v3/api_keys/${token}?api_key=${house.user.masterToken}`)

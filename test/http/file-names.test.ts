@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { copyUrl, send } from '../support/postgres/copying.ts'
 import { setup } from '../support/service/setup.ts'
 
-test('a file that is named like a program is saved as text, however the name is written', async (t) => {
+test('a file named like a program is downloaded as text, however the name is written', async (t) => {
   const { user } = await setup(t)
   const named = async (filename: string) => {
     const url = `${copyUrl(user, 'copyto', 'COPY (SELECT 1) TO STDOUT')}&filename=${encodeURIComponent(filename)}`
@@ -59,7 +59,7 @@ test('a file that is named like a program is saved as text, however the name is 
 const runs =
   /\.(bat|exe|cmd|html|svg|sh|xlsm|url|ps1|hta|desktop|command)[.\s]*$|[:/\p{Cc}\p{Bidi_Control}]/iu
 
-/** The names that clients may take from the header: the plain one as it is and decoded, and the extended one. */
+/** The names a client may read from the header: the plain one, raw and decoded, and the extended one. */
 function savedNames(disposition: string): string[] {
   const [, plain, extended] = /^attachment; filename="([^"]*)"(?:; filename\*=UTF-8''(.*))?$/.exec(
     disposition,

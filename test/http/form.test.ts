@@ -37,7 +37,7 @@ test('any form is read as node:querystring reads it', () => {
   assert.deepEqual(parseForm(Buffer.from(many)), parse(many))
 })
 
-test('a form that is long and full of percent signs takes no longer than any other', () => {
+test('a long form full of percent signs takes no longer than any other', () => {
   const start = process.cpuUsage()
   const { q } = parseForm(Buffer.from(`q=${'+%'.repeat(8_000_000)}`))
   const { user, system } = process.cpuUsage(start)
@@ -45,7 +45,7 @@ test('a form that is long and full of percent signs takes no longer than any oth
   assert.ok(user + system < 1_500_000, `${(user + system) / 1e6} s`)
 })
 
-test('bytes that are no UTF-8 are refused in params, wherever these stand, and stay as they were elsewhere', async (t) => {
+test('bytes that are not UTF-8 are refused in params, wherever sent, and unchanged elsewhere', async (t) => {
   const { user } = await setup(t)
   assert.throws(() => parseForm(Buffer.from('a=%ff'), 'a'), NotUtf8)
   const form = { 'content-type': 'application/x-www-form-urlencoded' }
@@ -72,7 +72,7 @@ test('bytes that are no UTF-8 are refused in params, wherever these stand, and s
   assert.deepEqual(classic.body.rows, [{ v: '100%, ö\uFFFD' }])
 })
 
-test('a multipart field is what its bytes are, whatever its part says of itself', async (t) => {
+test('a multipart field is read as its bytes, whatever content type its part has', async (t) => {
   const { user } = await setup(t)
   for (const type of ['application/json', 'text/plain; charset=utf-16le', 'application/octet-stream']) {
     const fields = {
@@ -85,7 +85,7 @@ test('a multipart field is what its bytes are, whatever its part says of itself'
   }
 })
 
-/** A body in the bytes of Latin-1. */
+/** A body encoded in Latin-1. */
 function multipart(fields: Readonly<Record<string, string>>, type?: string) {
   const parts = Object.entries(fields).map(([name, value]) => {
     const head = `Content-Disposition: form-data; name="${name}"${type === undefined ? '' : `\r\nContent-Type: ${type}`}`

@@ -7,7 +7,7 @@ import { createLog } from '../../src/log/log.ts'
 import { startService } from '../../src/service/service.ts'
 import { basic, eventually, type Setup, setup } from '../support/service/setup.ts'
 
-test('GET /health/live and /health/ready answer 200 while all is well', async (t) => {
+test('GET /health/live and /health/ready answer 200 while the service is healthy', async (t) => {
   const { url } = await setup(t)
   assert.equal((await fetch(`${url}/health/live`)).status, 200)
   const ready = await fetch(`${url}/health/ready`)
@@ -21,7 +21,7 @@ test('GET /health/live and /health/ready answer 200 while all is well', async (t
   assert.equal(replication.local.role, 'primary')
 })
 
-test('an unknown path is 404 in the envelope of its side', async (t) => {
+test('an unknown path is 404 in the error format of its endpoints', async (t) => {
   const { url, user } = await setup(t)
   const sql = await fetch(`${url}/nowhere`)
   assert.equal(sql.status, 404)
@@ -31,7 +31,7 @@ test('an unknown path is 404 in the envelope of its side', async (t) => {
   assert.deepEqual(await keys.json(), { errors: 'Not found', errors_cause: null })
 })
 
-test('a request id is taken over only if it is harmless, and always echoed', async (t) => {
+test('a request id is accepted only if it is harmless, and always sent back', async (t) => {
   const { url } = await setup(t)
   const echoed = async (id: string) =>
     (await fetch(`${url}/health/live`, { headers: { 'x-request-id': id } })).headers.get('x-request-id')
@@ -43,7 +43,7 @@ test('a request id is taken over only if it is harmless, and always echoed', asy
   }
 })
 
-test('requests that come at once on one connection are answered one after the other, each whole', async (t) => {
+test('pipelined requests on one connection are answered in order, each completely', async (t) => {
   const { url, user } = await setup(t)
   const { hostname, port, pathname } = new URL(user.base)
   const ask = (sql: string, rest = '') =>
@@ -76,7 +76,7 @@ test('requests that come at once on one connection are answered one after the ot
   )
 })
 
-test('a body that nobody reads, short or long, does not stand in the way of the next request', async (t) => {
+test('an unread body, short or long, does not block the next request', async (t) => {
   const { url } = await setup(t)
   const { hostname, port } = new URL(url)
   const send = (method: string, path: string, body: string, rest = '') =>
@@ -93,13 +93,13 @@ test('a body that nobody reads, short or long, does not stand in the way of the 
   assert.deepEqual(text.match(/(?<=HTTP\/1\.1 )\d+/g), ['200', '200', '404', '200'])
 })
 
-test('a bad percent-encoding in the path is 400, and nothing more', async (t) => {
+test('a bad percent-encoding in the path is a plain 400', async (t) => {
   const { url } = await setup(t)
   const response = await fetch(`${url}/user/%E0%A4%A/api/v2/sql`)
   assert.equal(response.status, 400)
 })
 
-test('no credential reaches the log, wherever it stood: header, query or body', async (t) => {
+test('no credential appears in the log, whether sent in a header, query or body', async (t) => {
   const house = await setup(t)
   const { url, lines } = await listenedTo(t, house)
   const secret = 'cartage_very-secret-token'
@@ -123,7 +123,7 @@ test('no credential reaches the log, wherever it stood: header, query or body', 
   assert.match(log, /api_keys\?api_key"/)
 })
 
-test('a body that never ends, to a path or method that there is not, is hung up on without a word', async (t) => {
+test('a client that never ends its body to an unknown path or method is disconnected after the answer', async (t) => {
   const house = await setup(t)
   const { url, lines } = await listenedTo(t, house, { requestTimeoutMs: 300 })
   const secret = 'cartage_very-secret-token'
@@ -131,7 +131,7 @@ test('a body that never ends, to a path or method that there is not, is hung up 
     sendHalf(t, new URL(url), `GET /user/${house.user.username}${path}?api_key=${secret}`),
   )
   for (const { answer } of sockets) assert.match(await answer, /^HTTP\/1\.1 40[145] /)
-  // By then the time of the others is over, too.
+  // The time limit of the earlier requests has passed by then, too.
   const late = sendHalf(t, new URL(url), 'POST /admin/v1/users', house.keys.adminToken)
   assert.match(await late.answer, /^HTTP\/1\.1 408 /)
   for (const { closed } of sockets) await closed
@@ -159,7 +159,7 @@ test('compressed JSON and form bodies are 415', async (t) => {
   assert.equal(response.status, 415)
 })
 
-test('an unreachable database is 503, and the service goes on when it is back', async (t) => {
+test('an unreachable database is 503, and the service continues when it is back', async (t) => {
   const house = await setup(t, { isIsolated: true })
   const { databases } = house.service.services
   await house.admin(
@@ -170,7 +170,7 @@ test('an unreachable database is 503, and the service goes on when it is back', 
   assert.ok(databases.control.totalCount > 0)
 })
 
-test('after stop nothing answers, and connections of the process are gone', async (t) => {
+test('after stop nothing answers, and all connections of the process are closed', async (t) => {
   const house = await setup(t)
   const { url, service } = await listenedTo(t, house)
   assert.equal((await fetch(`${url}/health/live`)).status, 200)

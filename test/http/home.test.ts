@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setup } from '../support/service/setup.ts'
 
-test('the address itself leads a browser to the console and answers a program with a document', async (t) => {
+test('the base address leads a browser to the console and answers a program with a document', async (t) => {
   const { url } = await setup(t)
   const forProgram = await fetch(`${url}/`)
   assert.equal(forProgram.headers.get('vary'), 'Accept')

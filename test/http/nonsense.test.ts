@@ -6,11 +6,11 @@ import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { randomName, setup, type TestUser } from '../support/service/setup.ts'
 
-test('a request with more behind it than its Content-Length says gets its own answer', async (t) => {
+test("extra bytes after a request's Content-Length do not change its answer", async (t) => {
   const { url, user } = await setup(t)
   await user.sql('create table log (n int)')
   const insert = requestFor(user, `/sql/copyfrom?q=${encodeURIComponent('copy log from stdin')}`, '1\n')
-  // The rest arrives with it, while it is stored, or when it has been answered.
+  // The extra bytes arrive with it, while it is stored, or after its answer.
   for (const delayMs of [0, 1, 2, 3, 5, 8]) {
     const before = await countLog(user)
     const answer = await exchange(url, insert, delayMs, '2\n3\n')
@@ -20,7 +20,7 @@ test('a request with more behind it than its Content-Length says gets its own an
   }
 })
 
-test('each of several requests at once gets its own answer when what follows them is no HTTP', async (t) => {
+test('each of several pipelined requests gets its own answer when invalid HTTP follows them', async (t) => {
   const { url, user } = await setup(t)
   const slow = (n: number) => requestFor(user, '/sql', `q=select ${n} as n from pg_sleep(0.2)`)
   const cut = requestFor(user, '/sql', 'q=select 3').replace(
@@ -38,7 +38,7 @@ test('each of several requests at once gets its own answer when what follows the
   }
 })
 
-test('an Idempotency-Key behind a thousand other headers has its effect', async (t) => {
+test('an Idempotency-Key works behind a thousand other headers', async (t) => {
   const { url, user } = await setup(t)
   await user.sql('create table log (n int)')
   const key = `${'a:\r\n'.repeat(2_000)}Idempotency-Key: ${randomName('once')}\r\nConnection: close`
@@ -48,7 +48,7 @@ test('an Idempotency-Key behind a thousand other headers has its effect', async 
   assert.equal(await countLog(user), 1)
 })
 
-test('an upload whose Transfer-Encoding compresses it is refused, not stored as it is', async (t) => {
+test('an upload with a compressing Transfer-Encoding is refused, not stored compressed', async (t) => {
   const { url, user } = await setup(t)
   await user.sql('create table log (n int)')
   const path = `/sql/copyfrom?q=${encodeURIComponent('copy log from stdin')}`

@@ -5,7 +5,7 @@ import { startService } from '../../src/service/service.ts'
 import { grantsOf, keysClient } from '../support/keys/keys-client.ts'
 import { basic, eventually, setup } from '../support/service/setup.ts'
 
-/** A process whose log the test reads. */
+/** Starts a process whose log the test reads. */
 async function logged(t: TestContext) {
   const house = await setup(t)
   const lines: string[] = []
@@ -26,7 +26,7 @@ async function logged(t: TestContext) {
   return { house, lines, requests, base: `${service.url}/user/${house.user.username}` }
 }
 
-test('the line of a request has the address of the client, the user and the name of the key', async (t) => {
+test("the log line of a request has the client's address, the user and the name of the key", async (t) => {
   const { house, lines, requests, base } = await logged(t)
   const { user } = house
   const { token } = await keysClient(user).make('night shift', grantsOf({}, []))
@@ -47,7 +47,7 @@ test('the line of a request has the address of the client, the user and the name
   assert.ok(!lines.join('').includes(user.masterToken) && !lines.join('').includes(token))
 })
 
-test('so has the line of a refused credential, and none has a name that is nobody', async (t) => {
+test('the log line of a refused credential has them too, and no log line has an unknown name', async (t) => {
   const { house, lines, requests, base } = await logged(t)
   const { user } = house
   const secret = 'this-may-be-a-token'
@@ -65,7 +65,7 @@ test('so has the line of a refused credential, and none has a name that is nobod
   assert.doesNotMatch(lines.join(''), /this-may-be-a-token|somebody/)
 })
 
-test('behind a trusted proxy the address is that of the client', async (t) => {
+test("behind a trusted proxy the address in the log is the client's", async (t) => {
   const house = await setup(t)
   const lines: string[] = []
   const log = createLog('info', { write: (line) => void lines.push(line) })
@@ -76,7 +76,7 @@ test('behind a trusted proxy the address is that of the client', async (t) => {
   await eventually(() => assert.match(lines.join(''), /"address":"203\.0\.113\.7"/))
 })
 
-test('no line has the secret of a link, whether it works or not', async (t) => {
+test('no log line has the secret of a link, valid or not', async (t) => {
   const { house, lines, requests, base } = await logged(t)
   const body = JSON.stringify({ q: 'select 1 as n' })
   const headers = { 'content-type': 'application/json' }

@@ -5,7 +5,7 @@ import { createClient } from '../../src/client/client.ts'
 import { grantsOf } from '../support/keys/keys-client.ts'
 import { basic, randomName, setup, type TestUser } from '../support/service/setup.ts'
 
-test('a request that arrives again, at whichever process, is refused and runs once', async (t) => {
+test('a request with a used Idempotency-Key is refused by every process and runs once', async (t) => {
   const { user } = await setup(t)
   const other = await setup(t, { config: { copyIdleMs: 20_000 } })
   await user.sql('create table log (n int)')
@@ -30,7 +30,7 @@ test('a request that arrives again, at whichever process, is refused and runs on
   assert.equal((await user.sql('select from log')).rowCount, 4)
 })
 
-test('a key that is asked for again under the same Idempotency-Key is not told that its name is taken', async (t) => {
+test('a repeated key creation with the same Idempotency-Key does not say that the name is taken', async (t) => {
   const { user } = await setup(t)
   const create = () =>
     fetch(`${user.base}/api/v3/api_keys`, {
@@ -48,7 +48,7 @@ test('a key that is asked for again under the same Idempotency-Key is not told t
   assert.match(((await again.json()) as { errors: string }).errors, /^This Idempotency-Key was used already/)
 })
 
-test('the Idempotency-Key of one user says nothing of the requests of another, nor does a key that was refused', async (t) => {
+test('an Idempotency-Key belongs to one user, and a refused request does not use it up', async (t) => {
   const { user, createUser } = await setup(t)
   const stranger = await createUser()
   const key = randomName('once')
@@ -61,7 +61,7 @@ test('the Idempotency-Key of one user says nothing of the requests of another, n
   assert.equal((await sendWith(user, user.base, 'x'.repeat(256), select)).status, 400)
 })
 
-test('whoever holds another API key of the user cannot have its requests refused by coming first', async (t) => {
+test('another API key of the user cannot block its requests by using their Idempotency-Key first', async (t) => {
   const { user, service } = await setup(t)
   const client = createClient({ baseUrl: service.url, username: user.username, token: user.masterToken })
   const grants = [{ type: 'apis' as const, apis: ['sql' as const] }]
@@ -76,7 +76,7 @@ test('whoever holds another API key of the user cannot have its requests refused
   }
 })
 
-test('strangers cannot fill the control database with the keys of their requests', async (t) => {
+test('requests without a key cannot fill the control database with Idempotency-Keys', async (t) => {
   const { user, service } = await setup(t)
   const headers = { 'idempotency-key': randomName('once') }
   for (const _ of [1, 2]) {
@@ -90,7 +90,7 @@ test('strangers cannot fill the control database with the keys of their requests
   assert.equal(rowCount, 0)
 })
 
-test('a request is remembered for longer than the longest copy, and then forgotten', async (t) => {
+test('a request is remembered for longer than the longest copy, then forgotten', async (t) => {
   const { user, service } = await setup(t)
   const { control } = service.services.databases
   const key = randomName('once')

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { basic, setup } from '../support/service/setup.ts'
 
-test('a method that a path does not have is 405 with those that it has, in the envelope of its side', async (t) => {
+test('a wrong method is 405 with the allowed ones, in the error format of its endpoints', async (t) => {
   const { url, user, keys } = await setup(t)
   const told = async (method: string, target: string, headers: Record<string, string> = {}) => {
     const response = await fetch(target, { method, headers })
@@ -35,7 +35,7 @@ test('a method that a path does not have is 405 with those that it has, in the e
   ])
 })
 
-test('there is no path beside those that exist', async (t) => {
+test('no path exists besides the documented ones', async (t) => {
   const { url, user } = await setup(t)
   for (const path of [`${user.base}/api/v2/sql/jobs`, `${url}/user`]) {
     const response = await fetch(path, { headers: basic(user.username, user.masterToken) })
@@ -43,7 +43,7 @@ test('there is no path beside those that exist', async (t) => {
   }
 })
 
-test('a body of any type does not hide that the method is wrong: curl -T on copyfrom is 405', async (t) => {
+test('a wrong method is 405 with any body type: curl -T on copyfrom', async (t) => {
   const { user } = await setup(t)
   const bodies = [undefined, 'application/octet-stream', 'text/csv', 'application/json', 'nonsense']
   for (const path of ['/api/v2/sql/copyfrom?q=copy+t+from+stdin', '/api/v2/sql/copyto', '/api/v3/api_keys']) {

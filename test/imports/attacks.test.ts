@@ -10,7 +10,7 @@ import { zipOf } from '../support/imports/zip.ts'
 
 const secret = `<OGRVRTDataSource><OGRVRTLayer name="x"><SrcDataSource>/etc/passwd</SrcDataSource></OGRVRTLayer></OGRVRTDataSource>`
 
-test('files that are not what their names say are refused with 1002', async (t) => {
+test('files that do not match their names are refused with 1002', async (t) => {
   const { load, nothingLeft } = await setupImports(t)
   const cases: [string, string | Buffer][] = [
     ['vrt.csv', secret],
@@ -41,7 +41,7 @@ test('files that are not what their names say are refused with 1002', async (t) 
   await nothingLeft()
 })
 
-test('archives that lead out, link, are encrypted, nested or bombs are refused', async (t) => {
+test('archives with outside paths, links, encryption, nesting or bombs are refused', async (t) => {
   const { load, nothingLeft } = await setupImports(t)
   const csv = 'a\n1\n'
   const zeros = Buffer.alloc(3_000_000, '0')
@@ -103,7 +103,7 @@ test('names of files, layers and columns that are SQL, paths or options are only
   }
 })
 
-test('a GeoPackage with views, triggers and virtual tables gives its layers and runs nothing', async (t) => {
+test('importing a GeoPackage with views, triggers and virtual tables runs none of them', async (t) => {
   const { load, user } = await setupImports(t)
   const folder = mkdtempSync(join(tmpdir(), 'cartage-gpkg-'))
   try {
@@ -130,7 +130,7 @@ test('a GeoPackage with views, triggers and virtual tables gives its layers and 
   }
 })
 
-test('a billion laughs in KML, GPX and XLSX end in 2001, and store nothing', async (t) => {
+test('a billion laughs in KML, GPX and XLSX ends in 2001 and stores nothing', async (t) => {
   const { load, user, nothingLeft } = await setupImports(t, { importMemoryBytes: 512 * 1024 ** 2 })
   const entities = Array.from(
     { length: 10 },
@@ -153,7 +153,7 @@ test('a billion laughs in KML, GPX and XLSX end in 2001, and store nothing', asy
     assert.match(failed.get_error_text!.what_about, text, name)
     assert.ok(performance.now() - since < 20_000, name)
   }
-  // Without the laughs the workbook is read.
+  // Without them the workbook can be read.
   assert.equal((await load('good.xlsx', inSheet(workbook, /$/, ''))).get_error_text, null)
   const { rows } = await user.sql(`select relname from pg_class where relname ~ '^a(_|$)'`)
   assert.deepEqual(rows, [])
@@ -180,7 +180,7 @@ function inSheet(workbook: Buffer, ...changes: readonly (RegExp | string)[]): Bu
   }
 }
 
-test('too many columns, malformed lines, NUL bytes and truncated files have their codes', async (t) => {
+test('too many columns, malformed lines, NUL bytes and truncated files have their own codes', async (t) => {
   const { load, nothingLeft } = await setupImports(t)
   const wide = Array.from({ length: 1_700 }, (_, at) => `c${at}`)
   const shp = made('ESRI Shapefile', 'a.shp', places)

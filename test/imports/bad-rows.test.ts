@@ -6,7 +6,7 @@ import { zipOf } from '../support/imports/zip.ts'
 
 const skip = { on_error: 'skip' }
 
-test('on_error=skip leaves out the lines of a CSV file that PostgreSQL refuses, and lists them', async (t) => {
+test('on_error=skip leaves out and lists the lines of a CSV file that PostgreSQL refuses', async (t) => {
   const { load, user } = await setupImports(t)
   const done = await load('t.csv', 'a,b\n1,x\n2,y,too many\n3,z\n4\n5,"w"\n', skip)
   assert.equal(done.get_error_text, null)
@@ -28,7 +28,7 @@ test('on_error=skip leaves out the lines of a CSV file that PostgreSQL refuses, 
   assert.deepEqual([clean.state, 'rejected' in clean, 'rejected_rows' in clean], ['complete', false, false])
 })
 
-test('rows that do not fit the types of the table they are added to are left out', async (t) => {
+test('rows that do not fit the types of an existing table are left out', async (t) => {
   const { load, user } = await setupImports(t)
   await user.sql('create table t (n integer, d date)')
   const rows = Array.from({ length: 3_000 }, (_, at) => (at % 1_000 === 7 ? `x${at},2020-01-01` : `${at},`))
@@ -57,13 +57,13 @@ test('more bad rows than max_bad_rows fail the import, and nothing is stored', a
   assert.equal((await load('u.csv', content, { ...skip, max_bad_rows: '0' })).error_code, 2003)
 })
 
-test('a file of which no row can be stored fails', async (t) => {
+test('a file without a row that can be stored fails', async (t) => {
   const { load } = await setupImports(t)
   const failed = await load('t.csv', 'a,b\n1\n2\n', skip)
   assert.deepEqual([failed.state, failed.error_code, failed.rejected_rows], ['failure', 2001, 2])
 })
 
-test('features whose values PostgreSQL refuses are left out of other kinds of files', async (t) => {
+test('in other kinds of files, features with refused values are left out', async (t) => {
   const { load, user } = await setupImports(t)
   await user.sql('create table t (n integer, the_geom geometry(Geometry,4326))')
   const feature = (n: unknown) => ({
@@ -100,7 +100,7 @@ test('the bad rows of all files of an archive count together', async (t) => {
   assert.equal((await load('both.zip', zip, { ...skip, max_bad_rows: '1' })).state, 'failure')
 })
 
-test('rejects=all lists every bad row with its whole text, and what makes a file of them', async (t) => {
+test('rejects=all lists every bad row with its whole text, so that it can be repaired as a file', async (t) => {
   const { load, user } = await setupImports(t)
   const long = 'x'.repeat(5_000)
   const rows = Array.from({ length: 400 }, (_, at) => (at % 2 ? `${at},${long},more` : `${at},y`))
@@ -133,7 +133,7 @@ test('rejects=all lists every bad row with its whole text, and what makes a file
   assert.ok(!('rejected_sections' in short))
 })
 
-test('rejected rows of more than 16 MB are not listed all', async (t) => {
+test('a list of rejected rows ends at 16 MB', async (t) => {
   const { load } = await setupImports(t)
   const long = 'x'.repeat(1024 * 1024)
   const content = `a\n1\n${Array.from({ length: 17 }, () => `2,${long}`).join('\n')}\n`
@@ -166,7 +166,7 @@ test('wrong values of on_error and max_bad_rows are refused', async (t) => {
   assert.equal((await fetch(address, { method: 'POST', headers, body })).status, 400)
 })
 
-test('the lists of rejected rows of a user are bounded: older ones are dropped, their number stays', async (t) => {
+test('the lists of rejected rows of a user are limited: older ones are dropped, their number stays', async (t) => {
   const { load, wait, user, service } = await setupImports(t)
   const { control } = service.services.databases
   // Random text, which PostgreSQL cannot compress.

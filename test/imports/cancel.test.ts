@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import { type ImportHouse, setupImports } from '../support/imports/import-api.ts'
 import { eventually } from '../support/service/setup.ts'
 
-test('a cancel is answered when the converter has ended and its files are gone', async (t) => {
+test('a cancel is answered after the converter has ended and its files are gone', async (t) => {
   const house = await setupImports(t)
   const features = Array.from({ length: 150_000 }, (_, at) => ({
     type: 'Feature',
@@ -21,7 +21,7 @@ test('a cancel is answered when the converter has ended and its files are gone',
   assert.ok(!house.left().includes(id))
 })
 
-test('a cancel is answered when the file is no longer downloaded', async (t) => {
+test('a cancel is answered after the download of the file has stopped', async (t) => {
   const house = await setupImports(t, { importUrls: true })
   let open = 0
   const server = createServer((_, response) => {
@@ -52,7 +52,7 @@ test('a cancel is answered when the file is no longer downloaded', async (t) => 
   await eventually(() => assert.equal(open, 0), 500)
 })
 
-test('a cancel of an import that waits is answered at once', async (t) => {
+test('a cancel of a waiting import is answered at once', async (t) => {
   const house = await setupImports(t, { importsPerWorker: 0 })
   const answer = await house.post('waiting.csv', 'a\n1\n')
   const { item_queue_id: id } = (await answer.json()) as { item_queue_id: string }
@@ -88,7 +88,7 @@ async function cancel({ user }: ImportHouse, id: string): Promise<void> {
   assert.deepEqual([answer.status, document.state, document.error_code], [200, 'failure', 6672])
 }
 
-/** Processes of GDAL that this process has started. */
+/** The GDAL processes that this process started. */
 function converters(): string[] {
   const isOurs = (pid: string) => {
     try {

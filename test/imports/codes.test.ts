@@ -10,7 +10,7 @@ import { made, setupImports } from '../support/imports/import-api.ts'
 import { zipOf } from '../support/imports/zip.ts'
 import { withDatabase } from '../support/runner/namespace.ts'
 
-test('a cartodb_id of the file that the table has, or that is there twice or missing, is 2011', async (t) => {
+test('a cartodb_id that the table already has, or that is duplicate or missing, is 2011', async (t) => {
   const { load, user, nothingLeft } = await setupImports(t)
   await load('t.csv', 'cartodb_id,a\n1,x\n2,y\n')
   const cases = [
@@ -30,7 +30,7 @@ test('a cartodb_id of the file that the table has, or that is there twice or mis
   await nothingLeft()
 })
 
-test('a table that is in use for ten seconds is not overwritten: 2013, and its rows stay', async (t) => {
+test('a table that is locked for ten seconds is not overwritten: 2013, and its rows stay', async (t) => {
   const { load, user, keys, nothingLeft } = await setupImports(t)
   await load('t.csv', 'a\n1\n')
   const reader = new pg.Client({ connectionString: withDatabase(keys.adminUrl, user.account.database) })
@@ -44,7 +44,7 @@ test('a table that is in use for ten seconds is not overwritten: 2013, and its r
   await nothingLeft()
 })
 
-test('a file that does not fit into the quota is 8001, and nothing of it stays', async (t) => {
+test('a file that does not fit into the quota is 8001, and nothing is stored', async (t) => {
   const house = await setupImports(t)
   const poor = await house.createUser({ quotaBytes: 2 * 1024 ** 2 })
   const rows = Array.from({ length: 100_000 }, (_, at) => `${at},a text of row ${at}`)
@@ -56,7 +56,7 @@ test('a file that does not fit into the quota is 8001, and nothing of it stays',
   await house.nothingLeft()
 })
 
-test('a table whose name and all its numbers are taken is 1014', { timeout: 240_000 }, async (t) => {
+test('a table whose name is taken with every number is 1014', { timeout: 240_000 }, async (t) => {
   const { load, user, admin } = await setupImports(t)
   await admin(
     `do $$ begin
@@ -85,7 +85,7 @@ test('text in UTF-16 is 2006', async (t) => {
   }
 })
 
-test('of a .cpg only the beginning is read, however long it is', async (t) => {
+test('only the beginning of a .cpg is read, however long it is', async (t) => {
   const { load } = await setupImports(t)
   const files = [...made('ESRI Shapefile', 'p.shp', pointsWith('name', ['one', 'two']))]
     .filter(([name]) => !name.endsWith('.cpg'))
@@ -96,14 +96,14 @@ test('of a .cpg only the beginning is read, however long it is', async (t) => {
   assert.equal(seen.preview![0]!.encoding, 'UTF-8')
   const path = join(newFolder(t), 'huge.cpg')
   writeFileSync(path, 'UTF-8')
-  // More than Node reads at once.
+  // More than Node can read in one call.
   truncateSync(path, 5 * 1024 ** 3)
   const head = await readHead(path)
   assert.equal(head.subarray(0, 5).toString(), 'UTF-8')
   assert.ok(head.length <= 64 * 1024)
 })
 
-test('a value that GDAL cannot read as the type of its column fails the import, and is named', async (t) => {
+test('a value that GDAL cannot read as the type of its column fails the import and is named', async (t) => {
   const { load, user, nothingLeft } = await setupImports(t)
   const dated = pointsWith('day', ['2026-01-01', '2026-01-02'])
   const path = join(newFolder(t), 'days.gpkg')

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { setupImports } from '../support/imports/import-api.ts'
 import { keysClient } from '../support/keys/keys-client.ts'
 
-test('a name that is taken gets a number; skip leaves the table alone', async (t) => {
+test('a table with a taken name gets a number; with skip the existing table stays', async (t) => {
   const { load, user } = await setupImports(t)
   await load('t.csv', 'a\n1\n')
   const second = await load('t.csv', 'a\n2\n')
@@ -17,7 +17,7 @@ test('a name that is taken gets a number; skip leaves the table alone', async (t
   assert.deepEqual((await user.sql('select a from t')).rows, [{ a: '1' }])
 })
 
-test('overwrite makes columns that the file lacks NULL, whatever their default', async (t) => {
+test('overwrite sets columns that the file lacks to NULL, whatever their default', async (t) => {
   const { load, user } = await setupImports(t)
   await user.sql(
     `create table t (a int, kind text default 'usual', "Since" date default now(), n int not null default 7);
@@ -30,7 +30,7 @@ test('overwrite makes columns that the file lacks NULL, whatever their default',
   assert.deepEqual(rows, [{ a: 2, kind: null, since: null, n: 7 }])
 })
 
-test('overwrite replaces the rows, and grants, views, indexes and the identity of the table stay', async (t) => {
+test("overwrite replaces the rows and keeps the table's grants, views, indexes and identity", async (t) => {
   const { load, user } = await setupImports(t)
   await load('t.csv', 'a,gone\n1,x\n')
   await user.sql(
@@ -56,7 +56,7 @@ test('overwrite replaces the rows, and grants, views, indexes and the identity o
   assert.equal((await user.sql('select from t')).rowCount, 2)
 })
 
-test('a table is overwritten by its owner only, and stays as public as it is unless told otherwise', async (t) => {
+test('only its owner overwrites a table, and it stays public or private unless the import says otherwise', async (t) => {
   const { load, post, user } = await setupImports(t)
   await load('t.csv', 'a\n1\n', { privacy: 'public' })
   const fields = { collision_strategy: 'overwrite' }
@@ -79,7 +79,7 @@ test('a table is overwritten by its owner only, and stays as public as it is unl
   assert.deepEqual((await user.sql('select a from t')).rows, [{ a: '4' }])
 })
 
-test('append adds rows by column name, and new columns only if they are wanted', async (t) => {
+test('append adds rows by column name, and new columns only on request', async (t) => {
   const { load, user } = await setupImports(t)
   await load('t.csv', 'a,b\n1,x\n')
   assert.equal((await load('t.csv', 'b,a\ny,2\n', { collision_strategy: 'append' })).get_error_text, null)
@@ -98,7 +98,7 @@ test('append adds rows by column name, and new columns only if they are wanted',
   ])
 })
 
-test('upsert updates rows of the same key, the last row of the file wins, and an index is asked for', async (t) => {
+test('upsert updates rows with the same key, the last row of the file wins, and an index is required', async (t) => {
   const { load, user } = await setupImports(t)
   await load('t.csv', 'k,v\n1,old\n2,old\n')
   const fields = { collision_strategy: 'upsert', key: 'k' }
@@ -114,7 +114,7 @@ test('upsert updates rows of the same key, the last row of the file wins, and an
   ])
 })
 
-test('on_conflict updates rows of the same key or leaves them, and tells how many', async (t) => {
+test('on_conflict updates rows with the same key or keeps them, and reports how many', async (t) => {
   const { load, user } = await setupImports(t)
   await user.sql(`create table t (k int primary key, v text); insert into t values (1, 'old');
     create table parts (k int primary key, v text) partition by range (k);
@@ -125,7 +125,7 @@ test('on_conflict updates rows of the same key or leaves them, and tells how man
   const fields = { on_conflict: 'nothing', key: 'k' }
   const kept = await load('t.csv', csv, fields)
   assert.deepEqual([kept.get_error_text, kept.inserted_rows, kept.updated_rows], [null, 2, 0])
-  // As copyfrom: a row that is there stays, also if this file has stored it.
+  // As in copyfrom: an existing row stays, also if this file has stored it.
   assert.deepEqual(await rowsOf('t'), ['1 old', '2 x', '3 first'])
   await user.sql('delete from t where k > 1')
   for (const table of ['t', 'parts']) {
@@ -135,7 +135,7 @@ test('on_conflict updates rows of the same key or leaves them, and tells how man
   }
   const fresh = await load('fresh.csv', csv, fields)
   assert.deepEqual([fresh.get_error_text, fresh.inserted_rows, fresh.updated_rows], [null, 4, 0])
-  // A bad row is loaded around, and no row is counted twice.
+  // A bad row is left out, and no row is counted twice.
   const skipped = await load('t.csv', 'k,v\n1,again\nx,bad\n4,y\n', {
     ...fields,
     on_conflict: 'update',
@@ -158,7 +158,7 @@ test('on_conflict updates rows of the same key or leaves them, and tells how man
   assert.deepEqual(await rowsOf('t'), ['1 again', '2 x', '3 last', '4 y'])
 })
 
-test('a query and a copy of a table become tables', async (t) => {
+test('a query and a copy of a table can be imported as tables', async (t) => {
   const { load, user, wait } = await setupImports(t)
   await load('t.csv', 'a,lon,lat\n1,2,3\n2,4,5\n')
   const post = async (body: Record<string, unknown>) => {
@@ -197,7 +197,7 @@ test('a query and a copy of a table become tables', async (t) => {
   assert.equal((await user.sql('select from t')).rowCount, 2)
 })
 
-test('cancelling an import leaves no table and no file, and a finished one cannot be cancelled', async (t) => {
+test('cancelling an import leaves no table and no file, and a finished import cannot be cancelled', async (t) => {
   const { post, user, left, wait, load } = await setupImports(t)
   const rows = Array.from({ length: 400_000 }, (_, at) => `${at},${at % 90},text of row ${at}`).join('\n')
   const { item_queue_id: id } = (await (await post('slow.csv', `lon,lat,c\n${rows}\n`)).json()) as {

@@ -10,12 +10,12 @@ import { startImportApi } from '../support/imports/import-processes.ts'
 import { startWorkerProcess } from '../support/jobs/worker-process.ts'
 import { eventually, setup } from '../support/service/setup.ts'
 
-test('a killed worker leaves no part of an import: another one loads it once and whole', {
+test('an import whose worker is killed leaves no part; another worker loads it once and completely', {
   timeout: 300_000,
 }, async (t) => {
   const spool = mkdtempSync(join(tmpdir(), 'cartage-spool-'))
   t.after(() => rmSync(spool, { recursive: true, force: true }))
-  // Processes of the service give up root.
+  // The processes of the service run without root.
   chmodSync(spool, 0o777)
   const house = await setup(t, { isIsolated: true })
   const { user } = house
@@ -52,7 +52,7 @@ test('a killed worker leaves no part of an import: another one loads it once and
       const { rows: counted } = await user.sql(`select count(*)::int as rows from ${done.table_name}`)
       assert.deepEqual(counted, [{ rows: id === big ? 150_000 : 3 }])
     }
-    // It tells the end of an import before it removes the files.
+    // The end of an import is answered before its files are removed.
     const left = () => readdirSync(spool).filter((name) => name !== '.id')
     await eventually(async () => assert.deepEqual(left(), []))
     await heir.end('SIGKILL')

@@ -48,7 +48,7 @@ test('the answer to an upload names the import, and its document has every membe
   )
 })
 
-test('a request without a source is an import that has failed, takes no slot and is in no list', async (t) => {
+test('a request without a source becomes a failed import, takes no slot and is not listed', async (t) => {
   const { user, wait } = await setupImports(t)
   const url = `${user.base}/api/v1/imports?api_key=${user.masterToken}`
   for (let times = 0; times < 5; times++) {
@@ -63,7 +63,7 @@ test('a request without a source is an import that has failed, takes no slot and
   assert.deepEqual(await (await fetch(`${url}&all=true`)).json(), { imports: [], success: true })
 })
 
-test('a raw body is a file whose name is in the query, and parameters may stand in the query', async (t) => {
+test('a raw body is a file named in the query, and parameters may be in the query', async (t) => {
   const { user, wait } = await setupImports(t)
   const url = `${user.base}/api/v1/imports?filename=raw.csv&table_name=Other%20Name&type_guessing=false&api_key=${user.masterToken}`
   const answer = await fetch(url, {
@@ -77,7 +77,7 @@ test('a raw body is a file whose name is in the query, and parameters may stand 
   assert.deepEqual((await user.sql('select a from other_name order by 1')).rows, [{ a: '1' }, { a: '2' }])
 })
 
-test('imports are listed, the newest first, and are no jobs', async (t) => {
+test('imports are listed newest first and are no jobs', async (t) => {
   const { user, load } = await setupImports(t)
   const first = await load('one.csv', csv)
   const second = await load('two.csv', csv)
@@ -97,7 +97,7 @@ test('imports are listed, the newest first, and are no jobs', async (t) => {
   assert.equal((await at('v1/synchronizations?')).status, 404)
 })
 
-test('a bad parameter is refused in words, in the form that clients read', async (t) => {
+test('a bad parameter is refused with a sentence, in the form that clients read', async (t) => {
   const { post, nothingLeft } = await setupImports(t)
   const cases: [Record<string, string>, RegExp][] = [
     [
@@ -125,7 +125,7 @@ test('a bad parameter is refused in words, in the form that clients read', async
   await nothingLeft()
 })
 
-test('who may import: the master key, and keys with sql that may create tables', async (t) => {
+test('the master key and keys with sql that may create tables can import', async (t) => {
   const house = await setupImports(t)
   const { user, nothingLeft } = house
   const other = await house.createUser()
@@ -161,7 +161,7 @@ test('who may import: the master key, and keys with sql that may create tables',
   await nothingLeft()
 })
 
-test('an import whose key has expired when its turn comes is not run', async (t) => {
+test('an import does not start if its key has expired by then', async (t) => {
   const { user, wait, nothingLeft } = await setupImports(t)
   const headers = basic(user.username, user.masterToken)
   const grants = [
@@ -170,7 +170,7 @@ test('an import whose key has expired when its turn comes is not run', async (t)
   ]
   const token = await createKey(user, 'maker', grants)
   const imports = `${user.base}/api/v1/imports`
-  // A user's imports run one after the other.
+  // A user's imports run one after another.
   const body = { sql: 'select pg_sleep(600)::text as a', table_name: 'endless' }
   const { body: first } = await send(imports, { method: 'POST', headers, body })
   const posted = await fetch(`${imports}?filename=late.csv&api_key=${token}`, {
@@ -192,7 +192,7 @@ test('an import whose key has expired when its turn comes is not run', async (t)
   await nothingLeft()
 })
 
-test('an import whose key ends while it loads stores nothing', async (t) => {
+test('an import whose key is deleted while it loads stores nothing', async (t) => {
   const { user, wait, nothingLeft } = await setupImports(t)
   const headers = basic(user.username, user.masterToken)
   const database = {
@@ -224,7 +224,7 @@ test('an import whose key ends while it loads stores nothing', async (t) => {
   await nothingLeft()
 })
 
-test('a file that is too large is refused while it arrives, and a cut upload leaves nothing', async (t) => {
+test('a file that is too large is refused while it arrives, and an upload that is cut leaves nothing', async (t) => {
   const { user, post, left, nothingLeft } = await setupImports(t, { importMaxBytes: 100_000 })
   const answer = await post('big.csv', 'a\n'.repeat(100_000))
   assert.equal(answer.status, 413)
@@ -250,7 +250,7 @@ test('a file that is too large is refused while it arrives, and a cut upload lea
   await nothingLeft()
 })
 
-test('the same request with the same Idempotency-Key is the same import', async (t) => {
+test('a repeated request with the same Idempotency-Key is the same import', async (t) => {
   const { user, wait, nothingLeft } = await setupImports(t)
   const post = (body: string) =>
     fetch(`${user.base}/api/v1/imports?filename=i.csv&api_key=${user.masterToken}`, {

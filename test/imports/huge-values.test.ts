@@ -5,7 +5,7 @@ import { type ImportHouse, setupImports } from '../support/imports/import-api.ts
 
 const megabytes = (count: number, text: string) => text.repeat((count * 1_000_000) / text.length)
 
-/** The longest time that an answer to another client took meanwhile. */
+/** The slowest answer to another client meanwhile. */
 async function slowestAnswer(house: ImportHouse, work: () => Promise<void>): Promise<number> {
   let slowest = 0
   let isOver = false
@@ -25,7 +25,7 @@ async function slowestAnswer(house: ImportHouse, work: () => Promise<void>): Pro
   return slowest
 }
 
-test('others are answered while a CSV file with a value of many megabytes is read', async (t) => {
+test('other clients are answered while a CSV file with a value of many megabytes is read', async (t) => {
   const house = await setupImports(t)
   const values = { text: 'x', quoted: '"', digits: '1', json: '[' }
   for (const [name, character] of Object.entries(values)) {
@@ -40,7 +40,7 @@ test('others are answered while a CSV file with a value of many megabytes is rea
   }
 })
 
-test('a CSV file whose first line is too long or has too many values is refused at once', async (t) => {
+test('a CSV file with a first line that is too long or has too many values is refused at once', async (t) => {
   const house = await setupImports(t)
   const slowest = await slowestAnswer(house, async () => {
     const wide = await house.load('wide.csv', `${'c,'.repeat(10_000)}c\n`)
@@ -58,7 +58,7 @@ test('a CSV file whose first line is too long or has too many values is refused 
   await house.nothingLeft()
 })
 
-test('a large geometry written as text in a CSV file is a geometry', async (t) => {
+test('a large geometry written as text in a CSV file is imported as a geometry', async (t) => {
   const { load, user } = await setupImports(t)
   const points = Array.from({ length: 200_000 }, (_, at) => `${at / 10_000} 0`)
   const done = await load('line.csv', `id,wkt\n1,"LINESTRING(${points.join(',')})"\n`)
@@ -67,7 +67,7 @@ test('a large geometry written as text in a CSV file is a geometry', async (t) =
   assert.deepEqual(rows, [{ points: 200_000 }])
 })
 
-test('a whole number of GeoJSON that has no place in 64 bits is refused, not stored as another', async (t) => {
+test('an integer of GeoJSON that does not fit 64 bits is refused, not changed', async (t) => {
   const { load } = await setupImports(t)
   const feature = '{"type":"Feature","geometry":null,"properties":{"n":123456789012345678901234567890}}'
   const done = await load('n.geojson', `{"type":"FeatureCollection","features":[${feature}]}`)

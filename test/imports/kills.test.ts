@@ -20,13 +20,13 @@ const seed = Number(process.env.CARTAGE_TEST_SEED) || randomInt(2 ** 31)
 /** `name`: of an import that adds rows to the slow table. */
 type Sent = Readonly<{ user: TestUser; id: string; rows: number; name?: string }>
 
-test('workers killed while they import leave no part of an import, and load none twice', {
+test('workers that are killed while they import leave no part of an import and load none twice', {
   timeout: 3_600_000,
 }, async (t) => {
   t.diagnostic(`CARTAGE_TEST_SEED=${seed} CARTAGE_TEST_KILLS=${kills}`)
   const spool = mkdtempSync(join(tmpdir(), 'cartage-spool-'))
   t.after(() => rmSync(spool, { recursive: true, force: true }))
-  // Processes of the service give up root.
+  // The processes of the service run without root.
   chmodSync(spool, 0o777)
   const house = await setup(t, { isIsolated: true })
   const users = [house.user, await house.createUser(), await house.createUser()]
@@ -52,7 +52,7 @@ test('workers killed while they import leave no part of an import, and load none
   const failed = [...ends.values()].filter(({ success }) => !success)
   t.diagnostic(`${kills} kills hit ${hits.size} of ${sent.length} imports; ${failed.length} were given up`)
   assert.ok([...hits].every((id) => sent.some((one) => one.id === id)))
-  // After three crashes an import is given up; nothing else may fail.
+  // An import is given up after three crashes; no other failure is allowed.
   for (const { error_code, get_error_text } of failed)
     assert.equal(error_code, 6671, get_error_text?.what_about)
   for (const user of users)
@@ -70,7 +70,7 @@ test('workers killed while they import leave no part of an import, and load none
   )
 })
 
-/** Rows are added and committed slowly, so that imports take time and no processor. */
+/** Rows are added and committed slowly, so that imports take time but no CPU. */
 const slowTable = `create table slow (name text, n int);
   create function wait() returns trigger language plpgsql as 'begin perform pg_sleep(0.4); return null; end';
   create trigger wait after insert on slow execute function wait();
@@ -79,10 +79,10 @@ const slowTable = `create table slow (name text, n int);
   create constraint trigger wait_at_commit after insert on slow deferrable initially deferred
     for each row execute function wait_once()`
 
-/** Kills a worker at any moment of an import that it has. Returns its imports that had not ended. */
+/** Kills a worker at a random moment of an import. Returns its unfinished imports. */
 async function killAtWork(house: Setup, victim: CartageProcess, random: Random): Promise<string[]> {
   for (;;) {
-    // After a kill the worker has to come back.
+    // After a kill, wait for the worker to come back.
     await eventually(
       async () => assert.ok(victim.isAlive && (await importsOf(house, victim.pid)).length > 0),
       120_000,
@@ -96,7 +96,7 @@ async function killAtWork(house: Setup, victim: CartageProcess, random: Random):
   }
 }
 
-/** That a worker has begun and not ended. */
+/** The imports that a worker has begun and not ended. */
 async function importsOf(house: Setup, pid: number): Promise<string[]> {
   const { rows } = await house.service.services.databases.control.query<{ id: string }>(
     `select j.id from cartage.workers w join cartage.jobs j on j.worker_id = w.id
@@ -107,7 +107,7 @@ async function importsOf(house: Setup, pid: number): Promise<string[]> {
   return rows.map(({ id }) => id)
 }
 
-/** Every import that is complete has its rows once, and every other one none; there is no other table. */
+/** Every complete import has its rows once, any other none; there is no other table. */
 async function checkTables(
   user: TestUser,
   ends: readonly (readonly [Sent, ImportDocument])[],
@@ -137,7 +137,7 @@ async function checkTables(
   )
 }
 
-/** Sends one import after the other. */
+/** Sends imports one after another. */
 async function keepImporting(
   api: ReturnType<typeof importsAt>,
   user: TestUser,
@@ -154,7 +154,7 @@ async function keepImporting(
   }
 }
 
-/** `name`: of its rows in the table that it is added to. */
+/** `name`: of its rows in the table they are added to. */
 type SentFile = Readonly<{ query: string; content: Buffer; rows: number; name?: string }>
 
 function files(): readonly SentFile[] {

@@ -94,10 +94,10 @@ for (const [kind, driver, args] of [
   })
 }
 
-/** A workbook has no tabs, and OpenDocument no empty row at its end. */
+/** A workbook has no tabs, and an OpenDocument sheet no empty last row. */
 const clean = (row: Record<string, unknown>) => ({ ...row, name: String(row.name).replace(/\s/g, ' ') })
 
-test('points come from every pair of names that the classic service knows', async (t) => {
+test('points are made from every pair of column names that the classic service knows', async (t) => {
   const { load, user } = await setupImports(t)
   const pairs = [
     ['lng', 'lat'],
@@ -116,7 +116,7 @@ test('points come from every pair of names that the classic service knows', asyn
   }
 })
 
-test('a zip with shapefiles becomes a table for each, in longitude and latitude', async (t) => {
+test('each shapefile in a zip becomes a table in longitude and latitude', async (t) => {
   const { load, user } = await setupImports(t)
   const utm = made('ESRI Shapefile', 'utm.shp', places, '-t_srs', 'EPSG:32630', '-where', 'pop > 100')
   const plain = made('ESRI Shapefile', 'plain.shp', places)
@@ -133,14 +133,14 @@ test('a zip with shapefiles becomes a table for each, in longitude and latitude'
   assert.equal((await user.sql('select from plain')).rowCount, 3)
 })
 
-test('the progress of a finished import has the rows of its tables, also if values have line breaks', async (t) => {
+test('the progress of a finished import has the rows of its tables, also with line breaks in values', async (t) => {
   const { load } = await setupImports(t)
   const done = await load('lines.csv', 'n,t\n1,"a\nb\nc"\n2,x\n')
   assert.equal(done.progress.rows, 2)
   assert.equal(done.progress.bytes_read, done.progress.bytes_total)
 })
 
-test('a shapefile with polygons of one and of several parts is stored as it is', async (t) => {
+test('a shapefile with polygons of one and of several parts is stored unchanged', async (t) => {
   const { load, user } = await setupImports(t)
   const ring = (from: number) => [
     [from, 0],
@@ -160,7 +160,7 @@ test('a shapefile with polygons of one and of several parts is stored as it is',
   assert.deepEqual(rows, [{ kind: 'POLYGON' }, { kind: 'MULTIPOLYGON' }])
 })
 
-test('a layer whose features are of another kind than it says is stored as it is', async (t) => {
+test('a layer whose features have another type than it declares is stored unchanged', async (t) => {
   const { load, user } = await setupImports(t)
   const line = {
     type: 'LineString',
@@ -192,7 +192,7 @@ test('a layer whose features are of another kind than it says is stored as it is
   assert.deepEqual(rows, [{ kind: 'LINESTRING' }, { kind: 'MULTILINESTRING' }])
 })
 
-test('curves become lines, also in a layer that says it has other geometries', async (t) => {
+test('curves become lines, also in a layer that declares another type', async (t) => {
   const { load, user } = await setupImports(t)
   const curves = ['CIRCULARSTRING (0 0, 1 1, 2 0)', 'CURVEPOLYGON ((0 0, 1 1, 2 0, 0 0))', 'POINT (1 2)']
   const q = curves.map((wkt, n) => `select ${n} as n, st_geomfromtext('${wkt}', 4326) as the_geom`)
@@ -213,7 +213,7 @@ test('curves become lines, also in a layer that says it has other geometries', a
   }
 })
 
-/** A GeoPackage after a statement of SQLite. */
+/** A GeoPackage changed by an SQLite statement. */
 function changed(gpkg: Buffer, sql: string): Buffer {
   const folder = mkdtempSync(join(tmpdir(), 'cartage-gpkg-'))
   const path = join(folder, 'a.gpkg')
@@ -258,7 +258,7 @@ test('numbers keep 15 digits, and a warning names the columns that had more', as
   assert.equal(short.warnings, null)
 })
 
-test('a shapefile without .prj is taken for longitude and latitude, or refused', async (t) => {
+test('a shapefile without .prj is read as longitude and latitude, or refused', async (t) => {
   const { load, user } = await setupImports(t)
   const withoutPrj = (files: Map<string, Buffer>) =>
     zipOf([...files].filter(([name]) => !name.endsWith('.prj')).map(([name, content]) => ({ name, content })))
@@ -272,7 +272,7 @@ test('a shapefile without .prj is taken for longitude and latitude, or refused',
   assert.equal(failed.error_code, 3101)
 })
 
-test('a shapefile without one of its files is refused', async (t) => {
+test('a shapefile with a missing file is refused', async (t) => {
   const { load } = await setupImports(t)
   const files = [...made('ESRI Shapefile', 'a.shp', places)].filter(([name]) => !name.endsWith('.dbf'))
   const failed = await load('a.zip', zipOf(files.map(([name, content]) => ({ name, content }))))
@@ -293,7 +293,7 @@ test('text of a shapefile that is not UTF-8 is read as Windows-1252', async (t) 
   assert.deepEqual((await user.sql(rowsOf('a'))).rows, expected)
 })
 
-test('layers become tables: one has the name of the file, several those of file and layer', async (t) => {
+test('a single layer becomes a table named like the file, several become tables named file and layer', async (t) => {
   const { load, user } = await setupImports(t)
   const kml = `<kml xmlns="http://www.opengis.net/kml/2.2"><Document><Folder><name>My "F'; x</name><Placemark><name>p</name>
     <Point><coordinates>1,2,3</coordinates></Point></Placemark></Folder><Folder><name>None</name></Folder></Document></kml>`
@@ -336,7 +336,7 @@ test('KMZ, MapInfo and a file geodatabase are read', async (t) => {
   assert.equal((await user.sql(`select from ${fromGdb.table_name}`)).rowCount, 3)
 })
 
-test('a compressed file is what its name says without .gz', async (t) => {
+test('a compressed file has the kind of its name without .gz', async (t) => {
   const { load, user } = await setupImports(t)
   const { gzipSync } = await import('node:zlib')
   const done = await load('one.csv.gz', gzipSync('a,b\n1,2\n'))

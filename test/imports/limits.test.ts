@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { setupImports } from '../support/imports/import-api.ts'
 import { zipOf } from '../support/imports/zip.ts'
 
-test('a user has three unfinished imports; one more is refused with 429 until one of them ends', async (t) => {
+test('a user may have three unfinished imports; another one is refused with 429', async (t) => {
   const { post, user } = await setupImports(t, { importsPerWorker: 0 })
   const ids: string[] = []
   for (let number = 0; number < 3; number++) {
@@ -27,7 +27,7 @@ test('a user has three unfinished imports; one more is refused with 429 until on
   for (const id of ids) await cancel(id)
 })
 
-test('more rows or tables than an import may have are 6668 and 1019, and nothing is stored', async (t) => {
+test('an import with too many rows or tables is 6668 or 1019, and stores nothing', async (t) => {
   const { load, user, nothingLeft } = await setupImports(t, { importMaxRows: 5, importMaxTables: 2 })
   const csv = (rows: number) => `a\n${'1\n'.repeat(rows)}`
   const feature = '{"type":"Feature","properties":{},"geometry":null}'
@@ -52,7 +52,7 @@ test('more rows or tables than an import may have are 6668 and 1019, and nothing
   await nothingLeft()
 })
 
-test('an import that takes longer than it may is 6667, and nothing is stored', async (t) => {
+test('an import beyond its time limit is 6667 and stores nothing', async (t) => {
   const { wait, user } = await setupImports(t, { importTimeoutMs: 1_500 })
   const answer = await fetch(`${user.base}/api/v1/imports?api_key=${user.masterToken}`, {
     method: 'POST',

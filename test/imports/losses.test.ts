@@ -70,7 +70,7 @@ test('GeoJSON that GDAL would cut, drop or change is refused, and the feature is
   assert.deepEqual(rows, [])
 })
 
-test('GeoJSON that is right in an unusual way is stored whole', async (t) => {
+test('unusual but valid GeoJSON is stored completely', async (t) => {
   const { load, user } = await setupImports(t)
   const crs = named('urn:ogc:def:crs:EPSG::25830')
   const utm = feature({ type: 'Point', coordinates: [500_000, 4_000_000] })
@@ -100,7 +100,7 @@ test('GeoJSON that is right in an unusual way is stored whole', async (t) => {
   }
 })
 
-test('a ring that is not closed is closed, and a warning says so', async (t) => {
+test('an open ring is closed with a warning', async (t) => {
   const { load, user } = await setupImports(t)
   const coordinates = [
     [
@@ -157,7 +157,7 @@ test('curves in a CSV file become lines', async (t) => {
   assert.ok(rows.every(({ is_round }) => is_round))
 })
 
-test('curves that PostGIS does not read stay text', async (t) => {
+test('curves that PostGIS cannot read stay text', async (t) => {
   const { load, user } = await setupImports(t)
   for (const [at, wkt] of [
     'CIRCULARSTRING(0 0,1 1)',
@@ -171,7 +171,7 @@ test('curves that PostGIS does not read stay text', async (t) => {
   }
 })
 
-test('points of a CSV file that cannot be longitude and latitude are refused; x and y are assumed to be', async (t) => {
+test('points of a CSV file outside longitude and latitude are refused; columns x and y give a warning', async (t) => {
   const { load } = await setupImports(t)
   const far = await load('far.csv', 'id,x,y\n1,2,3\n2,500000,4000000\n')
   assert.equal(far.error_code, 3101, JSON.stringify(far.get_error_text))
@@ -181,7 +181,7 @@ test('points of a CSV file that cannot be longitude and latitude are refused; x 
   assert.deepEqual([told.get_error_text, told.warnings], [null, null])
 })
 
-test('a longitude that is no number makes no point, and text of an older table makes one', async (t) => {
+test('a longitude that is NaN makes no point; text columns of an existing table make one', async (t) => {
   const { load, user } = await setupImports(t)
   const numbers = await load('n.csv', 'id,lon,lat\n1,NaN,NaN\n2,3,4\n')
   assert.equal(numbers.get_error_text, null)
@@ -197,7 +197,7 @@ test('a longitude that is no number makes no point, and text of an older table m
   ])
 })
 
-test('more columns than a table can have are 2004, whatever the kind of the file', async (t) => {
+test('more columns than a table can have are 2004 in every kind of file', async (t) => {
   const { load } = await setupImports(t)
   for (const count of [1_598, 1_700, 25_000]) {
     const columns = Array.from({ length: count }, (_, at) => [`column_${at}`, 'x'])
@@ -211,7 +211,7 @@ test('more columns than a table can have are 2004, whatever the kind of the file
   assert.equal(rows.error_code, 2004, JSON.stringify(rows.get_error_text))
 })
 
-test('columns id and ogc_fid keep their names and values, also where a feature has none', async (t) => {
+test('columns id and ogc_fid keep their names and values, also if some features lack them', async (t) => {
   const { load, user } = await setupImports(t)
   const ids = [10, undefined, null, -4, 10]
   const features = ids.map((id, at) => ({
@@ -239,7 +239,7 @@ test('columns id and ogc_fid keep their names and values, also where a feature h
   }
 })
 
-test('numbers that are ids of features of GeoJSON are left out with a warning, texts are kept', async (t) => {
+test('feature ids of GeoJSON are dropped with a warning if numbers, and kept if texts', async (t) => {
   const { load, user } = await setupImports(t)
   const file = (ids: readonly unknown[]) =>
     JSON.stringify({
@@ -256,7 +256,7 @@ test('numbers that are ids of features of GeoJSON are left out with a warning, t
   assert.deepEqual(none.warnings, null)
 })
 
-test('a cartodb_id that leaves no room for more is stored as cartodb_id_1', async (t) => {
+test('a cartodb_id too large for further rows is stored as cartodb_id_1', async (t) => {
   const { load, user } = await setupImports(t)
   for (const [at, highest] of ['9223372036854775807', '9223372036854775000'].entries()) {
     const done = await load(`k${at}.csv`, `cartodb_id,a\n1,x\n${highest},y\n`)
@@ -280,7 +280,7 @@ test('a cartodb_id that leaves no room for more is stored as cartodb_id_1', asyn
   ])
 })
 
-test('a web page under the name of a map file is called one', async (t) => {
+test('a web page under the name of a map file is reported as a web page', async (t) => {
   const { load } = await setupImports(t)
   for (const name of ['page.kml', 'page.gpx', 'page.osm', 'page.geojson', 'page.csv']) {
     const failed = await load(name, '<!DOCTYPE html>\n<html><body>Log in to see a <b>map</b></body></html>')

@@ -10,7 +10,7 @@ import { eventually, type TestUser } from '../support/service/setup.ts'
 
 const seed = Number(process.env.CARTAGE_TEST_SEED) || randomInt(2 ** 31)
 
-test('mutated files of every kind give tables or a code, and leave nothing', {
+test('mutated files of every kind give tables or an error code, and leave nothing behind', {
   timeout: 3_600_000,
 }, async (t) => {
   const house = await setupImports(t)
@@ -20,7 +20,7 @@ test('mutated files of every kind give tables or a code, and leave nothing', {
   const originals = originalFiles()
   const ends: Record<string, number> = {}
   let next = 0
-  // One import of a user runs at a time, two of a process.
+  // A user has one import running at a time, a process two.
   const work = async (importer: TestUser) => {
     const made: string[] = []
     for (let number = next++; number < count; number = next++) {

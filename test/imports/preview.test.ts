@@ -9,7 +9,7 @@ const kml = `<?xml version="1.0"?><kml xmlns="http://www.opengis.net/kml/2.2"><D
   <Folder><name>Towns</name>${place('Skagen', '10.6,57.7')}${place('Gedser', '11.9,54.6')}</Folder>
   <Folder><name>Huts</name>${place('Hut', '8.1,56')}</Folder></Document></kml>`
 
-test('a preview tells layers, columns, types and first rows, and stores nothing', async (t) => {
+test('a preview shows layers, columns, types and first rows, and stores nothing', async (t) => {
   const { load, user, nothingLeft } = await setupImports(t)
   const done = await load('map.kml', kml, { preview: 'true' })
   assert.deepEqual(
@@ -40,7 +40,7 @@ test('a preview tells layers, columns, types and first rows, and stores nothing'
   assert.deepEqual([imported.table_names, imported.preview], [['map_huts'], undefined])
 })
 
-test('a preview lists bad rows and warnings, and tells why a file cannot be imported', async (t) => {
+test('a preview lists bad rows and warnings, and says why a file cannot be imported', async (t) => {
   const { load, post, user } = await setupImports(t)
   const rows = Array.from({ length: 8 }, (_, at) => `${at},${'x'.repeat(150)}`)
   const done = await load('t.csv', `x,s\n${rows.join('\n')}\n9\n`, { preview: 'true', on_error: 'skip' })
@@ -59,7 +59,7 @@ test('a preview lists bad rows and warnings, and tells why a file cannot be impo
   assert.equal((await post('t.csv', 'a\n1\n', { preview: 'maybe' })).status, 400)
 })
 
-test('a preview tells encoding and reference system of the file, and draws its first shapes', async (t) => {
+test('a preview shows encoding and reference system of the file and draws its first shapes', async (t) => {
   const { load } = await setupImports(t)
   const preview = async (name: string, content: string | Buffer) => {
     const done = await load(name, content, { preview: 'true' })
@@ -94,7 +94,7 @@ test('a preview tells encoding and reference system of the file, and draws its f
   assert.equal(untold!.reference_system?.srid, 4326)
 })
 
-test('the shapes of a preview are few and simple', async (t) => {
+test('the shapes of a preview are few and simplified', async (t) => {
   const { load } = await setupImports(t)
   const ring = (at: number) =>
     Array.from({ length: 5_000 }, (_, turn) => {

@@ -15,7 +15,7 @@ const append = { on_error: 'skip', collision_strategy: 'append' }
 const placesOf = ({ rejected }: ImportDocument) =>
   rejected?.map(({ line, column, value, sqlstate, text }) => [line, column, value, sqlstate, text])
 
-test('rows that a constraint of the table refuses are left out and listed, and all others are added', async (t) => {
+test('rows that violate a constraint of the table are left out and listed, and all others are added', async (t) => {
   const { load, user } = await setupImports(t)
   await user.sql(`create type color as enum ('red', 'blue');
     create domain small as integer check (value < 100);
@@ -55,7 +55,7 @@ test('rows that a constraint of the table refuses are left out and listed, and a
   assert.equal(done.progress.rows, 2)
 })
 
-test('bad rows among many cost few others again, and nothing else is lost', async (t) => {
+test('a bad row among many makes few others load again, and no other row is lost', async (t) => {
   const { load, user } = await setupImports(t)
   await user.sql('create table t (n int not null check (n % 997 <> 5), s text)')
   const rows = Array.from({ length: 20_000 }, (_, at) => `${at},${'x'.repeat(at % 50)}`)
@@ -71,7 +71,7 @@ test('bad rows among many cost few others again, and nothing else is lost', asyn
   assert.deepEqual(counted, [{ rows: 19_979, kinds: 19_979 }])
 })
 
-test('long rows that the table refuses are listed by their beginning, unless all are asked for', async (t) => {
+test('long rows that the table refuses are listed by their beginning, unless all are requested', async (t) => {
   const { load, user } = await setupImports(t)
   await user.sql('create table t (n int not null, s text)')
   const long = `,${'x'.repeat(170_000)}`
@@ -84,10 +84,10 @@ test('long rows that the table refuses are listed by their beginning, unless all
   assert.match(failed.get_error_text!.what_about, /rejects=all lists up to 16 MB/)
 })
 
-test('whole rows that the table refuses do not fill the memory of the worker', async (t) => {
+test("a list of whole rejected rows does not fill the worker's memory", async (t) => {
   const spool = mkdtempSync(join(tmpdir(), 'cartage-spool-'))
   t.after(() => rmSync(spool, { recursive: true, force: true }))
-  // Processes of the service give up root.
+  // The processes of the service run without root.
   chmodSync(spool, 0o777)
   const house = await setup(t, { isIsolated: true })
   const { user } = house
@@ -137,7 +137,7 @@ test('upsert leaves out bad rows, and the last good row of a key wins', async (t
   ])
 })
 
-test('more rows refused by the table than max_bad_rows allows fail the import, and nothing is added', async (t) => {
+test('more rows refused by the table than max_bad_rows fail the import, and nothing is added', async (t) => {
   const { load, user } = await setupImports(t)
   await user.sql('create table t (n int not null)')
   const content = 'n,m\n1,\n,a\n2,\nx,\n,b\n,c\n3,\n'
@@ -156,7 +156,7 @@ test('more rows refused by the table than max_bad_rows allows fail the import, a
   assert.deepEqual([none.state, none.error_code, none.rejected_rows], ['failure', 2001, 2])
 })
 
-test('features that the table refuses are left out of other kinds of files, with their number', async (t) => {
+test('in other kinds of files, features that the table refuses are left out by number', async (t) => {
   const { load, user } = await setupImports(t)
   await user.sql(`create table t (n int not null, s text check (s <> 'bad'), the_geom geometry(Point,4326))`)
   const feature = (n: unknown, s: string, type = 'Point') => ({
@@ -201,7 +201,7 @@ test('features that the table refuses are left out of other kinds of files, with
   ])
 })
 
-test('a table that is made or overwritten has no other columns than the file', async (t) => {
+test('a table that is created or overwritten has only the columns of the file', async (t) => {
   const { load, user } = await setupImports(t)
   const zip = zipOf([{ name: 't.csv', content: 'cartage_line,a\n1,x\n2,y\n' }])
   const columns = async () =>

@@ -28,7 +28,7 @@ const cancel = (user: TestUser, id: string) =>
 
 type Span = Readonly<{ table: string; began: number; ended: number }>
 
-/** Runs imports that note when they were at work. */
+/** Runs imports that record when they ran. */
 async function spans({ wait }: ImportHouse, users: readonly TestUser[], each: number): Promise<Span[]> {
   const all = await Promise.all(
     users.map(async (user, index) => {
@@ -51,7 +51,7 @@ async function spans({ wait }: ImportHouse, users: readonly TestUser[], each: nu
 const mostAtOnce = (all: readonly Span[]) =>
   Math.max(...all.map(({ began }) => all.filter((o) => o.began <= began && began < o.ended).length))
 
-test('a job does not wait for an import of its user, nor an import for a job', async (t) => {
+test('jobs and imports of a user do not wait for each other', async (t) => {
   const house = await setupImports(t, { jobsPerWorker: 1, jobsPerHost: 1, importsPerWorker: 1 })
   const { user, load } = house
   const long = await query(user, endless, 'never')
@@ -67,7 +67,7 @@ test('a job does not wait for an import of its user, nor an import for a job', a
   await jobApi(user).cancel(job)
 })
 
-test('a user has one import running, and they run oldest first', async (t) => {
+test('a user has one import running, the oldest first', async (t) => {
   const house = await setupImports(t)
   const all = await spans(house, [house.user], 3)
   assert.equal(mostAtOnce(all), 1)
@@ -82,7 +82,7 @@ test('a worker runs two imports at once, of different users', async (t) => {
   assert.equal(mostAtOnce(await spans(house, users, 2)), 2)
 })
 
-test('so many imports of a user run at once, and may be unfinished, as its own limit says', async (t) => {
+test("an account's limits say how many of its imports run at once and may be unfinished", async (t) => {
   const house = await setupImports(t, { importSlots: 1, importsPerWorker: 4 })
   const { user, service } = house
   await updateUser(service.services.installation, user.username, { limits: { imports_at_once: 2 } })
@@ -99,14 +99,14 @@ test('so many imports of a user run at once, and may be unfinished, as its own l
   for (const id of ids) await cancel(user, id)
 })
 
-test('the imports of one user delay the import of another by one at most', async (t) => {
+test("the imports of one user delay another user's by one at most", async (t) => {
   const house = await setupImports(t, { importsPerWorker: 1, importSlots: 20 })
   const { user, wait } = house
   const other = await house.createUser()
   const crowd: string[] = []
   for (let turn = 0; turn < 6; turn++) crowd.push(await query(user, noteSpan, `crowd_${turn}`))
   const single = await query(other, noteSpan, 'single')
-  // Not how many are complete: the requests themselves take long while the machine is busy.
+  // Compare times, not counts: the requests themselves are slow on a busy machine.
   const queuedAt = new Date()
   await wait(single, other)
   await Promise.all(crowd.map((id) => wait(id)))

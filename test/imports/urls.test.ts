@@ -7,7 +7,7 @@ import { made, places, setupImports } from '../support/imports/import-api.ts'
 
 const on = { importUrls: true, copyIdleMs: 2_000, importMaxBytes: 1_000_000 }
 
-/** A server of files, and a service that may reach it under any name but `elsewhere.test`. */
+/** A file server, and a service that may reach it under any name but `elsewhere.test`. */
 async function setupUrls(t: TestContext, answer: RequestListener) {
   const house = await setupImports(t, on)
   const asked: string[] = []
@@ -60,7 +60,7 @@ async function setupUrls(t: TestContext, answer: RequestListener) {
   }
 }
 
-test('a file is fetched from its address; its kind is told by its name or its type', async (t) => {
+test('a file is fetched from its address, with its kind from its name or content type', async (t) => {
   const gpkg = made('GPKG', 'a.gpkg', places).get('a.gpkg')!
   const { base, fetched, user, nothingLeft, asked } = await setupUrls(t, (request, response) => {
     if (request.url === '/data/Cities%202.csv?x=1') return response.end('a,b\n1,2\n')
@@ -82,7 +82,7 @@ test('a file is fetched from its address; its kind is told by its name or its ty
   await nothingLeft()
 })
 
-test('what a server answers instead of a file has its code, and nothing stays', async (t) => {
+test("a server's answer other than a file has its own error code, and nothing is stored", async (t) => {
   const { base, fetched, nothingLeft } = await setupUrls(t, (request, response) => {
     const path = request.url!.slice(1)
     if (/^\d+$/.test(path)) return response.writeHead(Number(path)).end('x')
@@ -123,7 +123,7 @@ test('what a server answers instead of a file has its code, and nothing stays', 
   await nothingLeft()
 })
 
-test('a redirect, a second answer of the name server or another form of an address leads nowhere else', async (t) => {
+test('no redirect, second DNS answer or other form of an address reaches another host', async (t) => {
   const reached: string[] = []
   const inside = createServer((request, response) => {
     reached.push(request.url!)
@@ -157,7 +157,7 @@ test('a redirect, a second answer of the name server or another form of an addre
       assert.equal((await fetched(target)).error_code, 1100, target)
   }
   assert.deepEqual(reached, [])
-  // The second answer is never asked for: the checked address is the one that is connected to.
+  // There is no second DNS query: the service connects to the address it has checked.
   let answers = 0
   service.services.imports.network = {
     ...network,
@@ -174,7 +174,7 @@ test('a redirect, a second answer of the name server or another form of an addre
   assert.ok(resolved.length > 0)
 })
 
-test('addresses that are private, local, mapped or our own are not public', () => {
+test('private, local, mapped and own addresses are not public', () => {
   const refused = [
     ...['127.0.0.1', '0.0.0.0', '10.1.2.3', '172.16.0.1', '192.168.1.1', '169.254.169.254', '100.64.0.1'],
     ...['224.0.0.1', '255.255.255.255', '192.0.0.1', '198.18.0.1', '192.0.2.1', '240.0.0.1'],
@@ -187,7 +187,7 @@ test('addresses that are private, local, mapped or our own are not public', () =
   assert.equal(publicNetwork.mayConnect('8.8.8.8', 5432), false)
 })
 
-test('a url is refused at once if it is none, and all are unless the operator allows them', async (t) => {
+test('an invalid url is refused at once, and every url is unless the operator allows them', async (t) => {
   const { postUrl } = await setupUrls(t, (_, response) => response.end())
   for (const url of ['nothing', 'file:///etc/passwd', 'ftp://x/y.csv', 'http://user:word@x/y.csv'])
     assert.equal((await postUrl(url)).status, 400, url)

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { askForMap, layerOf, mapOf, mapTile } from '../support/maps/map-api.ts'
 import { setup, type TestUser } from '../support/service/setup.ts'
 
-/** 400 points on a grid of 20 by 20, each 1 km from the next, and 5 more beside the first one. */
+/** 400 points on a grid of 20 by 20, each 1 km from the next, and 5 more beside the first. */
 const points = `create table points as select n as cartodb_id, n % 3 as kind, n * 10.5 as price, 'it''s ' || n % 2 as name,
     timestamptz '2020-01-01 00:00Z' + n * interval '1 day' as at, st_setsrid(st_makepoint(x, y), 3857) as the_geom_webmercator
   from (select row_number() over () as n, x, y from (select 1000 * a as x, 1000 * b as y from generate_series(1, 20) a, generate_series(1, 20) b
@@ -19,7 +19,7 @@ async function featuresOf(user: TestUser, config: unknown, path = '/0/0/0.mvt') 
   return { isAggregated: aggregation.mvt, features: layers.layer0 ?? [], map }
 }
 
-test('points of one cell become one, with their number, above the threshold alone', async (t) => {
+test('points of one cell become one with their number, only above the threshold', async (t) => {
   const { user } = await setup(t)
   await user.sql(points)
   const all = await featuresOf(user, aggregated(undefined))
@@ -38,7 +38,7 @@ test('points of one cell become one, with their number, above the threshold alon
     counts.reduce((sum, each) => sum + each, 0),
     405,
   )
-  // A row of each cell, with all its columns.
+  // One row of each cell, with all its columns.
   const [{ id, properties }] = features as [(typeof features)[0]]
   assert.deepEqual(Object.keys(properties).sort(), [
     '_cdb_feature_count',
@@ -54,7 +54,7 @@ test('points of one cell become one, with their number, above the threshold alon
   assert.equal(whole.layers.layer0!.length, 405)
 })
 
-test('columns are aggregated, dimensions divide the cells, and filters choose among them', async (t) => {
+test('columns are aggregated, dimensions divide the cells, and filters select among them', async (t) => {
   const { user } = await setup(t)
   await user.sql(points)
   const columns = {
@@ -136,7 +136,7 @@ test('neighbouring tiles agree on the cells that both show', async (t) => {
   )
 })
 
-test('the metadata of a layer tells what was asked for', async (t) => {
+test('the metadata of a layer has what was requested', async (t) => {
   const { user } = await setup(t)
   await user.sql(points)
   const metadata = {
@@ -256,7 +256,7 @@ test('the metadata has each dimension, with the parameters of those that group b
   })
 })
 
-test('a statistic that takes too long is left out, and the map still answers', async (t) => {
+test('a statistic that takes too long is left out, and the map is still answered', async (t) => {
   const { user } = await setup(t)
   await user.sql(points)
   const slow = layerOf('select p.*, pg_sleep(0.1) from points p', {
@@ -272,7 +272,7 @@ test('a statistic that takes too long is left out, and the map still answers', a
 
 const sumOf = (column: string) => ({ aggregate_function: 'sum', aggregated_column: column })
 
-test('a faulty aggregation is refused with its reason', async (t) => {
+test('an invalid aggregation is refused with the reason', async (t) => {
   const { user } = await setup(t)
   await user.sql(points)
   for (const [aggregation, text] of [
@@ -308,7 +308,7 @@ test('a faulty aggregation is refused with its reason', async (t) => {
     ],
     [{ dimensions: { a: { column: 'name', group: { units: 'day' } } } }, /"name" is neither date nor number/],
     [{ dimensions: { a: { column: 'none', group: { units: 'day' } } } }, /"none" does not exist/],
-    // Each tile would fail.
+    // Caught early: each tile would fail.
     [{ threshold: 1, dimensions: { a: 'none' } }, /"none" does not exist/],
     [{ threshold: 1, columns: { a: sumOf('none') } }, /none does not exist/],
     [{ threshold: 1, columns: { a: sumOf('name') } }, /sum\(text\) does not exist/],

@@ -13,7 +13,7 @@ const mapsKey = async (user: TestUser, tables: Record<string, readonly string[]>
   return (await keysClient(user).make(`k${Math.random()}`, grants)).token
 }
 
-test('a map of SQL answers with its layergroup, and its tiles show what the SQL answers', async (t) => {
+test('a map of SQL answers with its layergroup, and its tiles show the rows', async (t) => {
   const { user, url } = await setup(t)
   await user.sql(places)
   const reply = await askForMap(user, layerOf('select * from places where cartodb_id = 1;'))
@@ -62,7 +62,7 @@ test('a map of SQL answers with its layergroup, and its tiles show what the SQL 
   assert.equal((await mapTile(user, reply.body, '/0/0/0.mvt')).layers.layer0![0]!.properties.more, 7)
 })
 
-test('the same config is the same map, by POST and by GET, whatever credential is in it', async (t) => {
+test('the same config is the same map, by POST and by GET, whatever credential it contains', async (t) => {
   const { user } = await setup(t)
   await user.sql(places)
   const config = layerOf('select * from places')
@@ -121,7 +121,7 @@ const refused: [unknown, number, RegExp, unknown?][] = [
   ],
 ]
 
-test('a config with a fault is refused with the classic text, and the layer that it is about', async (t) => {
+test('an invalid config is refused with the classic text, and the layer is named', async (t) => {
   const { user } = await setup(t)
   await user.sql(places)
   for (const [config, status, text, context] of refused) {
@@ -146,7 +146,7 @@ test('a config with a fault is refused with the classic text, and the layer that
   }
 })
 
-test('rights are those of the key that asks, for the map and for each tile', async (t) => {
+test('a map and each of its tiles have the rights of the key that requests them', async (t) => {
   const { user } = await setup(t)
   await user.sql(places)
   const own = await mapsKey(user, { places: ['select'] })
@@ -169,7 +169,7 @@ test('rights are those of the key that asks, for the map and for each tile', asy
     create policy few on places using (cartodb_id = 1)`)
   assert.equal((await mapTile(user, map, '/0/0/0.mvt', { token: own })).layers.layer0!.length, 1)
   assert.equal((await askForMap(user, config, { token: 'wrong' })).status, 401)
-  // Also where more is wrong.
+  // Also if other parts of the request are wrong.
   for (const path of ['/0/0/0.mvt', '/99/0/0.png', '/dataview/x?bins=0', '/0/attributes/1'])
     assert.equal((await askMapTile(user, map.layergroupid, path, { token: 'wrong' })).status, 401, path)
   const foreign = await askForMap(user, config, { headers: basic('other', own) })
@@ -179,7 +179,7 @@ test('rights are those of the key that asks, for the map and for each tile', asy
   assert.equal(gone.status, 404)
 })
 
-test('layers are chosen by index, id or list, and left out outside of their zooms', async (t) => {
+test('layers are chosen by index, id or list, and left out outside their zooms', async (t) => {
   const { user } = await setup(t)
   await user.sql(places)
   const sql = 'select * from places'
@@ -227,7 +227,7 @@ test('layers are chosen by index, id or list, and left out outside of their zoom
   }
 })
 
-test('the address of a layer in the answer is that of this layer, whatever its id is', async (t) => {
+test("each layer's address in the answer leads to that layer, whatever its id is", async (t) => {
   const { user } = await setup(t)
   const ids = ['1', 'all', 'mapnik', '..', 'a/b', 'é ?']
   const map = await mapOf(user, {
@@ -247,7 +247,7 @@ test('the address of a layer in the answer is that of this layer, whatever its i
   }
 })
 
-test('an unknown map is 400, and what follows the colon of an id does not matter', async (t) => {
+test('an unknown map is 400, and the part of an id after the colon does not matter', async (t) => {
   const { user, createUser } = await setup(t)
   await user.sql(places)
   const { layergroupid } = await mapOf(user, layerOf('select * from places'))
@@ -268,7 +268,7 @@ test('an unknown map is 400, and what follows the colon of an id does not matter
   }
 })
 
-test('a script of another page gets the map by JSONP, and its errors too', async (t) => {
+test('a script of another page gets the map and its errors by JSONP', async (t) => {
   const { user } = await setup(t)
   await user.sql(places)
   const config = JSON.stringify(layerOf('select * from places'))
@@ -287,7 +287,7 @@ test('a script of another page gets the map by JSONP, and its errors too', async
   }
 })
 
-test('tokens stand for the tile, and only where they are no text', async (t) => {
+test("tokens such as !bbox! are replaced by the tile's values, except in literals and comments", async (t) => {
   const { user } = await setup(t)
   const sql = `select st_setsrid(st_centroid(!bbox!), 3857) as the_geom_webmercator, '!bbox!' as literal, $$!bbox!$$ as dollar, E'it\\'s !bbox!' as escaped,
     !pixel_width!::float as w, !pixel_height! = !pixel_width! as same, round(!scale_denominator!) as scale, st_xmax(!bbox!) as east /* !bbox! */ -- !bbox!`
@@ -326,7 +326,7 @@ test('extent, buffer, simplification and dates follow the config', async (t) => 
   assert.equal(Math.max(...tile.layers.layer0![0]!.geometry[0]!.map(({ x }) => x)), 4096 + 2048)
 })
 
-test('deck.gl finds the TileJSON of a query, whose geometry is found as that of a table', async (t) => {
+test("deck.gl finds the TileJSON of a query, whose geometry is found like a table's", async (t) => {
   const { user } = await setup(t)
   await user.sql(places)
   const query = { source: 'select name, the_geom from places', format: 'tilejson', api_key: user.masterToken }
@@ -345,7 +345,7 @@ test('deck.gl finds the TileJSON of a query, whose geometry is found as that of 
   }
 })
 
-test('a map tells when its tables were last changed, if they record it', async (t) => {
+test('a map has the time its tables last changed, if they record it', async (t) => {
   const { user } = await setup(t)
   await user.sql(`${places}; create table plain as select * from places; select CDB_CartodbfyTable('places')`)
   const before = (await user.sql('select extract(epoch from clock_timestamp()) * 1000 as ms')).rows[0].ms

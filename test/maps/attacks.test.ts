@@ -6,7 +6,7 @@ import { setup } from '../support/service/setup.ts'
 
 const point = 'select 1 as n, st_setsrid(st_point(0, 0), 3857) as the_geom_webmercator'
 
-test('the SQL of a layer can be nothing but one SELECT that writes nothing', async (t) => {
+test('the SQL of a layer must be a single SELECT that writes nothing', async (t) => {
   const { user } = await setup(t)
   await user.sql('create table victims as select 1 as n')
   const attacks = [
@@ -81,7 +81,7 @@ test('a layer can neither write nor change its settings nor keep a lock', async 
   assert.deepEqual([late.status, late.headers.get('carto-tile-error')], [429, 'timeout'])
 })
 
-test('the layergroupid of another key gives nothing that the caller may not read, also right after a revoke', async (t) => {
+test('the layergroupid of another key shows nothing the caller may not read, also right after a revoke', async (t) => {
   const { user } = await setup(t)
   await user.sql(`create table places as ${point}`)
   const grants = [{ type: 'apis', apis: ['maps'] }, grantsOf({ places: ['select'] })[1]]
@@ -99,7 +99,7 @@ test('the layergroupid of another key gives nothing that the caller may not read
   assert.equal((await askMapTile(user, layergroupid, '/0/0/0.mvt', { token })).status, 401)
 })
 
-test('places beyond the world, and a shape of a million vertices, do no harm', async (t) => {
+test('coordinates beyond the world and a shape of a million vertices do no harm', async (t) => {
   const { user } = await setup(t)
   const map = await mapOf(user, layerOf(point))
   assert.equal((await askMapTile(user, map.layergroupid, '/31/0/0.mvt')).status, 400)

@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import { cartage, connection } from '../support/http/call.ts'
 import { setup } from '../support/service/setup.ts'
 
-test('cartage map makes, lists, shows, shares and deletes named maps', async (t) => {
+test('`cartage map` creates, lists, shows, shares and deletes named maps', async (t) => {
   const house = await setup(t)
   const folder = await mkdtemp(join(tmpdir(), 'cartage-map-'))
   t.after(() => rm(folder, { recursive: true, force: true }))

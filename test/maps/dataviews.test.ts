@@ -77,7 +77,7 @@ test('formulas and categories have the shapes of the classic API', async (t) => 
   assert.deepEqual(shops.categories.at(-1), { category: 'Other', value: 36, agg: true })
   assert.equal((await ask('shops', { categories: '3' })).categories.length, 3)
   assert.equal((await ask('all')).result, 100)
-  // One shop sold NaN: a category has finite numbers only.
+  // One shop sold NaN; categories have finite numbers only.
   const largest = await ask('largest', { categories: '9' })
   assert.deepEqual([largest.max, largest.min, largest.nulls, largest.nans], [98, 91, 1, 1])
   assert.deepEqual(largest.categories[0], { category: 'C', value: 98, agg: false })
@@ -135,7 +135,7 @@ test('histograms of numbers and of dates have bins', async (t) => {
   assert.equal((await ask('times', { aggregation: 'month', offset: '86400' })).bins[0]!.timestamp, 1580428800)
 })
 
-test('filters of dataviews change the layers and the other dataviews of their source', async (t) => {
+test('filters of dataviews apply to the layers and the other dataviews of their source', async (t) => {
   const { user } = await setup(t)
   await user.sql(sales)
   const first = Date.UTC(2020, 0, 1) / 1000
@@ -152,7 +152,7 @@ test('filters of dataviews change the layers and the other dataviews of their so
   assert.equal((await rejected.ask('rows')).result, 9)
 })
 
-test('the attributes of a feature are those that its layer tells, and an id is a value', async (t) => {
+test('the attributes of a feature are those its layer lists, and its id is bound as a value', async (t) => {
   const house = await setup(t)
   const { user } = house
   await user.sql(sales)
@@ -183,7 +183,7 @@ test('the attributes of a feature are those that its layer tells, and an id is a
   )
 })
 
-test('a faulty dataview is refused with its reason', async (t) => {
+test('an invalid dataview is refused with the reason', async (t) => {
   const { user } = await setup(t)
   await user.sql(sales)
   const source = { id: 'a0' }

@@ -7,7 +7,7 @@ import { askMaps } from '../support/tiles/tile-api.ts'
 const point = 'select 1 as n, st_setsrid(st_point(0, 0), 3857) as the_geom_webmercator'
 const anonymous = { token: '' }
 
-test('a config that grows when it is read is refused before it does', async (t) => {
+test('a config that would grow huge when expanded is refused before that', async (t) => {
   const { user } = await setup(t)
   const half = 32_000
   const attacks = {
@@ -61,7 +61,7 @@ test('a wrong type of any member is 400', async (t) => {
   assert.equal((await askForMap(user, sampled)).status, 200)
 })
 
-test('what a layer tells of its rows is bounded, however large they are', async (t) => {
+test("a layer's statistics are limited in size, however large its rows are", async (t) => {
   const { user } = await setup(t)
   const large = `select n as cartodb_id, repeat('x', 1000000) as a, st_setsrid(st_point(0, 0), 3857) as the_geom_webmercator
     from generate_series(1, 20) n`
@@ -83,7 +83,7 @@ test('what a layer tells of its rows is bounded, however large they are', async 
   assert.equal((await askMapTile(user, layergroupid, '/0/attributes/1')).status, 400)
 })
 
-test('a viewer of a named map cannot put the SQL of its layer into a literal of its wrap', async (t) => {
+test('a viewer of a named map cannot put the SQL of its layer into a literal of its sql_wrap', async (t) => {
   const { user } = await setup(t)
   await user.sql(
     `create table places as ${point}; create table secrets as select 'hidden' as name, 7 as n, the_geom_webmercator from places`,

@@ -4,7 +4,7 @@ import { askForMap, askMapTile, layerOf, mapOf, mapTile } from '../support/maps/
 import { eventually, setup } from '../support/service/setup.ts'
 import { askMaps } from '../support/tiles/tile-api.ts'
 
-test('a tile over a limit is 429 with an empty body and the reason', async (t) => {
+test('a tile beyond a limit is 429 with an empty body and the reason', async (t) => {
   const { user } = await setup(t, { config: { tileTimeoutMs: 500, tileMaxBytes: 2_000 } })
   const slow = await mapOf(
     user,
@@ -27,7 +27,7 @@ test('a tile over a limit is 429 with an empty body and the reason', async (t) =
   }
 })
 
-test('of too many features the largest are shown, and of points one for each cell', async (t) => {
+test('of too many features a tile shows the largest shapes, and one point per cell', async (t) => {
   const { user } = await setup(t, { config: { tileMaxFeatures: 100 } })
   const map = await mapOf(user, {
     layers: [
@@ -51,7 +51,7 @@ test('of too many features the largest are shown, and of points one for each cel
   assert.match(headers.get('carto-tile-truncated')!, /^points=\d+, shapes=100$/)
 })
 
-test('the same tile asked by many at once is one query, which ends when the last has gone', async (t) => {
+test('concurrent requests for one tile share one query, which ends when the last has disconnected', async (t) => {
   const { user, admin } = await setup(t)
   const map = await mapOf(
     user,
@@ -73,7 +73,7 @@ test('the same tile asked by many at once is one query, which ends when the last
   await eventually(async () => assert.equal(await running(), 0))
 })
 
-test('a tile is compressed once for all who ask, as they accept it', async (t) => {
+test('a tile is compressed once per encoding for all requests', async (t) => {
   const { user } = await setup(t)
   const map = await mapOf(
     user,
@@ -93,7 +93,7 @@ test('a tile is compressed once for all who ask, as they accept it', async (t) =
   assert.deepEqual(Buffer.from(await response.arrayBuffer()), plain.bytes)
 })
 
-test('a user has at most 10,000 maps: those made without a key go first, and unused ones after a day', async (t) => {
+test('a user has at most 10,000 maps: those created without a key go first, and unused ones after a day', async (t) => {
   const { user, service } = await setup(t)
   const { control } = service.services.databases
   const { userId } = user.account
@@ -120,7 +120,7 @@ test('a user has at most 10,000 maps: those made without a key go first, and unu
   ])
 })
 
-test('a map is kept for a day after its last use, and each use is noted after an hour', async (t) => {
+test('a map is kept for a day after its last use, and its use is recorded once an hour', async (t) => {
   const { user, service } = await setup(t)
   const { control } = service.services.databases
   const { userId } = user.account
@@ -149,7 +149,7 @@ test('a map is kept for a day after its last use, and each use is noted after an
   assert.deepEqual(left, [])
 })
 
-test('instantiations, and a config that is too long, are limited', async (t) => {
+test('creating maps is rate-limited, and without a key a config has at most 64 KB', async (t) => {
   const { user } = await setup(t, { config: { rateLimitMap: { count: 1, seconds: 60, burst: 2 } } })
   const config = layerOf('select null::geometry as the_geom_webmercator')
   const long = layerOf('select null::geometry as the_geom_webmercator', { cartocss: 'x'.repeat(64 * 1024) })
@@ -165,7 +165,7 @@ test('instantiations, and a config that is too long, are limited', async (t) => 
   assert.ok(limited.headers.get('carto-rate-limit-limit'))
 })
 
-test('named maps and dataviews have rates of their own, and a script reads its end as 200', async (t) => {
+test('named maps and dataviews have their own rate limits, and JSONP gets the refusal as 200', async (t) => {
   const rate = { count: 1, seconds: 60, burst: 1 }
   const { user } = await setup(t, {
     config: { rateLimitNamed: rate, rateLimitDataview: rate, rateLimitMap: rate },

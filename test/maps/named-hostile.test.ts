@@ -25,7 +25,7 @@ async function made(user: TestUser, sent: Readonly<{ name: string; layergroup: o
 const open = (user: TestUser, path: string, values: unknown = {}) =>
   named(user, `/${path}`, { token: '', body: values })
 
-/** What is sent must be refused with this text. */
+/** Sends this and expects a refusal with this text. */
 async function refused(user: TestUser, path: string, sent: unknown, text: RegExp): Promise<void> {
   const { status, body, bytes } = await named(user, path, { body: sent })
   assert.equal(status, 400, `${JSON.stringify(sent).slice(0, 200)}: ${status} ${bytes}`)
@@ -56,7 +56,7 @@ test('a template has at most 100 tokens of at most 1,024 characters, and a viewe
     assert.equal((await open(user, `t?${query}`)).status, status, query.slice(-40))
 })
 
-test('an auth that is not understood is refused, and makes no open map', async (t) => {
+test('an unknown auth is refused and does not create an open map', async (t) => {
   const { user } = await setup(t)
   for (const auth of [
     'token',
@@ -80,7 +80,7 @@ test('an auth that is not understood is refused, and makes no open map', async (
   }
 })
 
-test('a rendering ends before its values make it too long', async (t) => {
+test('rendering stops before its values make it too long', async (t) => {
   const { user } = await setup(t)
   const text = { type: 'sql_literal', default: 'x' }
   const placeholders = { a: text }
@@ -96,14 +96,14 @@ test('a rendering ends before its values make it too long', async (t) => {
   )
   await made(user, template('columns', `${point}${', <%= a %> as a'.repeat(20)}`, { placeholders }))
   await refused(user, '/columns', { a: longest }, tooLong)
-  // Also where quotes are doubled, or removed.
+  // Also where quotes are doubled or removed.
   await refused(user, '/columns', { a: "'".repeat(8_000) }, tooLong)
   await made(user, template('comment', `${point} /* ${'<%= a %>'.repeat(20)} */`, { placeholders }))
   await refused(user, '/comment', { a: "'".repeat(16_384) }, tooLong)
   const layers = [{ options: { sql: point, metadata: { title: '<%= a %>'.repeat(20) } } }]
   await made(user, { ...template('texts', point, { placeholders }), layergroup: { layers } })
   await refused(user, '/texts', { a: longest }, tooLong)
-  // By its defaults already.
+  // The defaults alone are too long.
   const long = { a: { type: 'sql_literal', default: longest } }
   await refused(
     user,
@@ -144,7 +144,7 @@ test('a template has at most 100 placeholders and 100 levels', async (t) => {
   assert.equal((await send(`{"p0":${nested(100_000)}}`, '/t'))[0], 400)
 })
 
-test('a value with a backslash does not change how the literal on the next line is read', async (t) => {
+test('a value with a backslash does not change how the literal on the next line is parsed', async (t) => {
   const { user } = await setup(t)
   const sql = String.raw`select 1 as cartodb_id, st_setsrid(st_makepoint(1, 1), 3857) as the_geom_webmercator, <%= a %>
     '\' || <%= b %> as x`
@@ -162,7 +162,7 @@ test('a value with a backslash does not change how the literal on the next line 
   }
 })
 
-test('addresses of tiles have the token that opened the map', async (t) => {
+test('tile addresses have the token that opened the map', async (t) => {
   const { user } = await setup(t)
   await made(user, template('t', point, { auth: { method: 'token', valid_tokens: ['good'] } }))
   await made(user, template('open'))
@@ -181,7 +181,7 @@ test('addresses of tiles have the token that opened the map', async (t) => {
   }
 })
 
-test('the token of a viewer is no request id', async (t) => {
+test('the token of a viewer is not accepted as a request id', async (t) => {
   const { user } = await setup(t)
   await made(user, template('t', point, { auth: { method: 'token', valid_tokens: ['viewer'] } }))
   const idOf = async (id: string, query: string) => {
@@ -200,7 +200,7 @@ test('the token of a viewer is no request id', async (t) => {
     assert.notEqual(await idOf('viewer', query), 'viewer', query)
 })
 
-test('a tile by defaults comes also if the template says who asks', async (t) => {
+test('a tile with the default values works even if the template has members named like credentials', async (t) => {
   const { user } = await setup(t)
   const sent = template('t')
   const who = { client: 'x', api_key: 'y', map_key: 'z' }
@@ -245,7 +245,7 @@ test('members and values of a wrong type are refused', async (t) => {
   await made(user, holder({ type: 'css_color', default: 'red' }))
   for (const value of [...wrong, null])
     await refused(user, '/t', { p: value }, /^Invalid css_color value for template parameter 'p'/)
-  // A number that takes long to refuse.
+  // A number that is slow to refuse.
   await made(user, { ...holder({ type: 'number', default: 1 }), name: 'n' })
   await refused(user, '/n', { p: `${'1'.repeat(16_000)}x` }, /^Invalid number value/)
   for (const values of wrong.filter((value) => !('p' in Object(value))))

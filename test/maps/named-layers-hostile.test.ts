@@ -21,7 +21,7 @@ async function refused(user: TestUser, layers: readonly unknown[]) {
   return [status, (body as unknown as { errors: string[] }).errors?.[0]] as const
 }
 
-/** What the control database is asked about templates while `work` runs. */
+/** The queries on templates that `work` sends to the control database. */
 async function templateQueries(t: TestContext, { service }: Setup, work: () => Promise<unknown>) {
   const { control } = service.services.databases
   const spy = t.mock.method(control, 'query')
@@ -46,7 +46,7 @@ test('a map of thousands of named layers is refused before a template is read', 
   assert.equal(metadata.layers.length, 20)
 })
 
-test('what is kept of maps is bounded by their layers, not by the names of named maps', async (t) => {
+test('the cache of maps is limited by the number of layers, not of named maps', async (t) => {
   const { user, service } = await setup(t)
   const x = 'x'.repeat(200_000)
   await makeMap(user, templateOf('a', { layers: [layer('a', { x })] }))
@@ -62,7 +62,7 @@ test('what is kept of maps is bounded by their layers, not by the names of named
   assert.ok(statuses.filter((status) => status === 200).length * x.length < 4 * 1024 ** 2)
 })
 
-test('an id of a named layer or in a named map that is not text is refused', async (t) => {
+test('an id that is not text is refused for a named layer and in a named map', async (t) => {
   const { user } = await setup(t)
   const hostile = { toString: 1, valueOf: 1 }
   await makeMap(user, templateOf('one', { layers: [layer('a')] }))
@@ -114,7 +114,7 @@ test('one query finds all named maps of a tile, and does not read their texts', 
   )
 })
 
-test('a page with layers of other named maps is read once, as long as none of them changes', async (t) => {
+test('a page with layers of other named maps is read once until one of them changes', async (t) => {
   const world = await setup(t)
   const { user } = world
   await makeMap(user, templateOf('inner', { layers: [layer('a')] }))
@@ -133,7 +133,7 @@ test('a page with layers of other named maps is read once, as long as none of th
   assert.equal(await page(), 'b')
 })
 
-test('a named layer is shown at the zooms of its named map only', async (t) => {
+test('a named layer is shown only at the zooms of its named map', async (t) => {
   const { user } = await setup(t)
   const layers = [layer('plain'), layer('low', { minzoom: 2, maxzoom: 4 }), layer('high', { maxzoom: 20 })]
   await makeMap(user, templateOf('inner', { minzoom: 1, maxzoom: 10, layers }))
@@ -146,7 +146,7 @@ test('a named layer is shown at the zooms of its named map only', async (t) => {
   assert.deepEqual(await shownAt(11), ['own'])
 })
 
-test('a placeholder cannot make a layer one of type named', async (t) => {
+test('a placeholder cannot turn a layer into one of type named', async (t) => {
   const { user } = await setup(t)
   await makeMap(user, templateOf('inner', { layers: [layer('a')] }))
   const outer = (type: string, standard: string) =>
@@ -166,7 +166,7 @@ test('a placeholder cannot make a layer one of type named', async (t) => {
   assert.equal((await askMaps(user, '/api/v1/map/named/outer', { body: {} })).status, 200)
 })
 
-/** A named map that another key than the master key has made. */
+/** A named map created by another key than the master key. */
 async function makeForeign(user: TestUser, template: NamedMapTemplate, tables: readonly string[] = []) {
   const granted = tables.map((name) => ({ schema: 'public', name, permissions: ['select'] }))
   const grants = [
@@ -176,7 +176,7 @@ async function makeForeign(user: TestUser, template: NamedMapTemplate, tables: r
   await makeMap(user, template, { token: (await keysClient(user).make('painter', grants)).token })
 }
 
-test('layers that several keys read have the time of one tile together', async (t) => {
+test('layers read by several keys share the time limit of one tile', async (t) => {
   const { user } = await setup(t, { config: { tileTimeoutMs: 3_000 } })
   const sql = 'select pg_sleep(0.4), st_point(0, 0, 3857) as the_geom_webmercator'
   await makeForeign(user, templateOf('slow', { layers: [layer('a', { sql })] }))
@@ -190,7 +190,7 @@ test('layers that several keys read have the time of one tile together', async (
   assert.deepEqual([status, headers.get('carto-tile-error')], [429, 'timeout'])
 })
 
-test('layers that one key reads are one snapshot, also those of named maps that it has made', async (t) => {
+test('layers read by one key are one snapshot, also those of its named maps', async (t) => {
   const { user } = await setup(t)
   const sql = 'select now()::text as at, st_point(0, 0, 3857) as the_geom_webmercator'
   await makeMap(user, templateOf('inner', { layers: [layer('a', { sql })] }))
@@ -203,7 +203,7 @@ const two = `create table secret as select 1 as cartodb_id, st_point(0, 0, 3857)
   create table own as select * from secret;
   select CDB_CartodbfyTable('secret'); select CDB_CartodbfyTable('own')`
 
-test('a tile with named layers that the client has is 304 and reads no rows, even if it is cached no more', async (t) => {
+test('a tile with named layers is 304 for a client that has it and reads no rows, even if no longer cached', async (t) => {
   const world = await setup(t, { config: { tileCacheBytes: 0, tileTimeoutMs: 3_000 } })
   const { user } = world
   await user.sql(two)
@@ -222,7 +222,7 @@ test('a tile with named layers that the client has is 304 and reads no rows, eve
   }
 })
 
-test('tiles with named layers whose rows may differ each time take no room from those that are cached', async (t) => {
+test('tiles with named layers that change each time take no cache space', async (t) => {
   const world = await setup(t, { config: { tileCacheBytes: 100_000, tileTimeoutMs: 3_000 } })
   const { user } = world
   await user.sql(two)

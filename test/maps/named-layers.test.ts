@@ -54,7 +54,7 @@ async function storedTexts({ service }: Setup): Promise<string> {
   return rows.map(({ text }) => text).join('\n')
 }
 
-test('a layer of type named becomes the layers of the named map, which are read as the key that made it', async (t) => {
+test('a layer of type named becomes the layers of the named map, read as the key that created it', async (t) => {
   const { user, painter } = await withPainter(t)
   await makeMap(user, some, painter)
   const layers = [
@@ -80,7 +80,7 @@ test('a layer of type named becomes the layers of the named map, which are read 
   assert.equal(status, 403, 'the other layers are read as the caller')
 })
 
-test('a tile with named layers is 304 as long as none of its layers has changed, and compressed as others', async (t) => {
+test('a tile with named layers is 304 until one of its layers changes, and compressed like others', async (t) => {
   const { user, painter } = await withPainter(t)
   await user.sql("select CDB_CartodbfyTable('secret'); select CDB_CartodbfyTable('open')")
   await makeMap(user, templateOf('all', "select *, repeat('x', 2000) as more from secret"), painter)
@@ -100,7 +100,7 @@ test('a tile with named layers is 304 as long as none of its layers has changed,
   assert.deepEqual([changed.status, changed.layers.rows?.length], [200, 9])
 })
 
-test('a named layer needs a token of its named map, when the map is made and for each tile', async (t) => {
+test('a named layer needs a token of its named map, for the map and for each tile', async (t) => {
   const world = await withPainter(t)
   const { user, painter } = world
   const auth = { method: 'token', valid_tokens: ['open-sesame', 'other'] }
@@ -126,7 +126,7 @@ test('a named layer needs a token of its named map, when the map is made and for
   assert.equal(layergroupid, map.layergroupid, 'a token does not make another map')
 })
 
-test('a changed or deleted named map, and a revoked right of its key, ends the layers with the next request', async (t) => {
+test("changing or deleting a named map, or revoking its key's rights, ends its layers at the next request", async (t) => {
   const { user, painter } = await withPainter(t)
   await makeMap(user, some, painter)
   const config = { layers: [ownLayer('select * from open'), namedLayer('some')] }
@@ -149,7 +149,7 @@ test('a changed or deleted named map, and a revoked right of its key, ends the l
   assert.equal((await refused(user, config.layers))[0], 404)
 })
 
-test('a named layer is refused with the classic text: nested, unknown, or without a name', async (t) => {
+test('an invalid named layer is refused with the classic text: nested, unknown, or without a name', async (t) => {
   const { user, painter } = await withPainter(t)
   await makeMap(user, some, painter)
   await makeMap(user, templateOf('outer', '', { layergroup: { layers: [namedLayer('some')] } }), painter)
@@ -174,7 +174,7 @@ test('a named layer is refused with the classic text: nested, unknown, or withou
   assert.deepEqual(invalid, [400, "Invalid number value for template parameter 'least': 0; drop table open"])
 })
 
-test('no SQL of the map around it runs as the key of a named map', async (t) => {
+test('no SQL of the surrounding map runs as the key of a named map', async (t) => {
   const { user, painter } = await withPainter(t)
   const source = (id: string) => ({ layers: [{ id: 'rows', options: { source: { id } } }] })
   const analysis = (id: string, query: string) => ({ id, type: 'source', params: { query } })
@@ -195,7 +195,7 @@ test('no SQL of the map around it runs as the key of a named map', async (t) => 
   assert.equal((await mapTile(user, wrapped, whole, anyone)).layers.rows?.length, 1)
 })
 
-test('the layers of all named maps in a tile share its bytes, and those of a config its limits', async (t) => {
+test('the layers of all named maps in a tile share its size limit, and those of a config its limits', async (t) => {
   const { user, painter } = await withPainter(t, { config: { tileMaxBytes: 5_000 } })
   const large = "select repeat('x', 2000) as x, st_point(0, 0, 3857) as the_geom_webmercator"
   await makeMap(user, templateOf('large', large), painter)
@@ -216,7 +216,7 @@ test('the layers of all named maps in a tile share its bytes, and those of a con
   assert.deepEqual(await refused(user, tooLong), [400, 'The map config is longer than 262144 characters'])
 })
 
-test('a named map has layers of another one, with its token, and shows its changes', async (t) => {
+test('a named map may include layers of another one, with its token, and shows its changes', async (t) => {
   const world = await withPainter(t)
   const { user, painter } = world
   const auth = { method: 'token', valid_tokens: ['open-sesame'] }

@@ -44,7 +44,7 @@ async function opened(
   return reply.body as unknown as LayergroupDocument
 }
 
-test('a named map is made, read, listed, replaced and deleted', async (t) => {
+test('a named map is created, read, listed, replaced and deleted', async (t) => {
   const { user } = await setup(t)
   await user.sql(places)
   const sent = template('shops', 'select * from places', {
@@ -83,7 +83,7 @@ test('a named map is made, read, listed, replaced and deleted', async (t) => {
   assert.deepEqual((await named(user, '')).body, { template_ids: [] })
 })
 
-test('a faulty template is refused with the classic text', async (t) => {
+test('an invalid template is refused with the classic text', async (t) => {
   const { user } = await setup(t)
   const good = template('t', 'select 1')
   const holder = (placeholder: object) => ({ ...good, placeholders: { p: placeholder } })
@@ -113,7 +113,7 @@ test('a faulty template is refused with the classic text', async (t) => {
   }
 })
 
-test('anyone opens an open map, which runs as the key that made it and never as more', async (t) => {
+test('anyone can open an open map, which runs with the rights of the key that created it', async (t) => {
   const { user } = await setup(t)
   await user.sql(`${places}; create table secret as select * from places`)
   const token = await keyWith(user, 'painter', { places: ['select'] })
@@ -124,7 +124,7 @@ test('anyone opens an open map, which runs as the key that made it and never as 
   assert.equal((await mapTile(user, map, '/0/0/0.mvt', { token: '' })).layers.layer0!.length, 10)
   const refused = await named(user, '/secrets', { token: '', body: {} })
   assert.deepEqual([refused.status, refused.body.errors], [403, ['permission denied for table secret']])
-  // Also after master has changed it, and when master looks.
+  // The same holds after the master key has changed it, and if the master key opens it.
   await named(user, '/shops', { method: 'PUT', body: template('shops', 'select * from secret') })
   for (const viewer of ['', user.masterToken])
     assert.equal((await named(user, '/shops', { token: viewer, body: {} })).status, 403)
@@ -146,7 +146,7 @@ test('anyone opens an open map, which runs as the key that made it and never as 
   assert.equal((await named(user, '/shops', { token: '', body: {} })).status, 404)
 })
 
-test('a map is opened with one of its tokens, and so are its tiles', async (t) => {
+test("one of a map's tokens opens the map and its tiles", async (t) => {
   const { user, admin, service } = await setup(t)
   await user.sql(places)
   const auth = { method: 'token', valid_tokens: ['first-token', 'second-token'] }
@@ -174,7 +174,7 @@ test('a map is opened with one of its tokens, and so are its tiles', async (t) =
   assert.ok(admin)
 })
 
-test('PUT and DELETE end the maps that were made before', async (t) => {
+test('PUT and DELETE end the maps that were opened before', async (t) => {
   const { user } = await setup(t)
   await user.sql(places)
   const sent = template('shops', 'select * from places')
@@ -195,7 +195,7 @@ test('PUT and DELETE end the maps that were made before', async (t) => {
   assert.equal(await ask(second), '400 Invalid or nonexistent map configuration')
 })
 
-test('a map of a key is not drawn as a template, nor that of a template as a key', async (t) => {
+test("the id of a key's map is not accepted as that of a template, nor the other way round", async (t) => {
   const { user, createUser } = await setup(t)
   await user.sql(`${places}; create table secret as select * from places`)
   const token = await keyWith(user, 'painter', { places: ['select'] })
@@ -219,7 +219,7 @@ test('a map of a key is not drawn as a template, nor that of a template as a key
     )
 })
 
-test('values are placed by their context, and never become SQL', async (t) => {
+test('values are inserted by their context and never become SQL', async (t) => {
   const { user } = await setup(t)
   await user.sql(places)
   const sql = `select cartodb_id, <%= text %> as bare, '<%= text %>' as quoted, E'<%= text %>' as escaped, $x$<%= text %>$x$ as dollar, 1 as "<%= column %>",

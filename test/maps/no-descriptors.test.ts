@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { circles, templateOf, writeMap } from '../support/maps/named-api.ts'
 import { setup } from '../support/service/setup.ts'
 
-test('a program that cannot be started for want of descriptors is one failed request, and the next one is answered', async (t) => {
+test('a program that cannot start for lack of file descriptors fails one request, and the next succeeds', async (t) => {
   const { user } = await setup(t)
   const file = async (format: string) => {
     const q = 'select 1 as a, st_point(1, 2, 4326) as the_geom'
@@ -27,7 +27,9 @@ test('a program that cannot be started for want of descriptors is one failed req
   }
 })
 
-/** While it works, this process may open four more: enough for a connection, too few for the pipes of a program. */
+/**
+ * During `work` this process may open four more descriptors: enough for a connection, too few for a program's pipes.
+ */
 async function withoutDescriptors<T>(work: () => Promise<T>): Promise<T> {
   const limit = (...args: string[]) => execFileSync('prlimit', ['--pid', String(process.pid), ...args])
   const former = limit('--nofile', '--output=SOFT', '--noheadings').toString().trim()

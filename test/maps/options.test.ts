@@ -6,7 +6,7 @@ import { setup } from '../support/service/setup.ts'
 const twoPoints = `select n as cartodb_id, st_setsrid(st_makepoint(x, y), 3857) as the_geom_webmercator
   from (values (1, 1e6, 1e6), (2, 3e6, 5e6)) p (n, x, y)`
 
-test('points of a cell stand in its middle, in the middle of its points, or where one of them is', async (t) => {
+test('the point of a cell is its centre, the average of its points, or one of its points', async (t) => {
   const { user } = await setup(t)
   const inTile = (x: number, y: number) => {
     const cells = 4096 / (2 * Math.PI * 6378137)
@@ -29,7 +29,7 @@ test('points of a cell stand in its middle, in the middle of its points, or wher
   }
 })
 
-test('options of raster maps, and unknown ones, are ignored: the map is one of vectors', async (t) => {
+test('options of raster maps and unknown ones are ignored: the map has vector tiles', async (t) => {
   const { user } = await setup(t)
   const raster = {
     cartocss: '#layer { marker-width: 7; broken',

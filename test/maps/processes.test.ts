@@ -15,7 +15,7 @@ async function otherProcess(t: TestContext, { user, service, keys }: Setup): Pro
   return `${other.url}/user/${user.username}`
 }
 
-test('every process has all maps, and a changed or deleted named map ends in each with the next request', async (t) => {
+test('every process has all maps, and a changed or deleted named map ends in each at the next request', async (t) => {
   const house = await setup(t)
   const { user } = house
   await user.sql(places)

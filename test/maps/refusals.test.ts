@@ -4,7 +4,7 @@ import { askMapTile, layerOf, mapOf } from '../support/maps/map-api.ts'
 import { basic, setup } from '../support/service/setup.ts'
 import { askMaps } from '../support/tiles/tile-api.ts'
 
-test('static images are 404 that says so, whatever their address is', async (t) => {
+test('static images are 404 with an explanation, at any address', async (t) => {
   const { user } = await setup(t)
   for (const path of [
     'center/abc/1/2/3/400/300.png',
@@ -18,7 +18,7 @@ test('static images are 404 that says so, whatever their address is', async (t) 
   }
 })
 
-test('a callback makes a script only where JSONP is documented', async (t) => {
+test('a callback gives a script only where JSONP is documented', async (t) => {
   const { user } = await setup(t)
   const query = { callback: 'f' }
   for (const path of [
@@ -34,7 +34,7 @@ test('a callback makes a script only where JSONP is documented', async (t) => {
   assert.deepEqual([status, bytes.toString().slice(0, 6)], [200, '/**/f('])
 })
 
-test('a tile outside of the zooms of a layer is 403 for a key that may not read it', async (t) => {
+test('a tile outside the zooms of a layer is 403 for a key that may not read it', async (t) => {
   const { user } = await setup(t)
   await user.sql('create table hidden as select st_point(0, 0, 3857) as the_geom_webmercator')
   const { layergroupid } = await mapOf(user, layerOf('select * from hidden', { minzoom: 5 }))
@@ -44,7 +44,7 @@ test('a tile outside of the zooms of a layer is 403 for a key that may not read 
   assert.equal(response.status, 403)
 })
 
-test('the layers of a tile share its bytes, and none is made when they are used up', async (t) => {
+test('the layers of a tile share its size limit, and none is made once it is used up', async (t) => {
   const { user } = await setup(t, { config: { tileMaxBytes: 5_000 } })
   await user.sql('create table zeros as select 0 as zero, st_point(0, 0, 3857) as the_geom_webmercator')
   const large = {
@@ -52,7 +52,7 @@ test('the layers of a tile share its bytes, and none is made when they are used 
   }
   const two = await mapOf(user, { layers: [large, large] })
   assert.equal((await askMapTile(user, two.layergroupid, '/0/0/0.mvt')).status, 200)
-  // Whether it is made is seen by its error.
+  // If this layer is made, its error shows it.
   const failing = { options: { sql: 'select 1 / zero as x, the_geom_webmercator from zeros' } }
   for (const [layers, answer] of [
     [
@@ -74,7 +74,7 @@ test('the layers of a tile share its bytes, and none is made when they are used 
   }
 })
 
-test('templates that are added at once do not pass their limit', async (t) => {
+test('templates that are added concurrently do not exceed their limit', async (t) => {
   const { user, service } = await setup(t)
   const named = `${user.base}/api/v1/map/named`
   const add = (name: string) =>
@@ -95,7 +95,7 @@ test('templates that are added at once do not pass their limit', async (t) => {
      from cartage.map_templates, generate_series(1, 1020) n where name = 'first' and user_id = (
        select user_id from cartage.map_templates where name = 'first' order by updated_at desc limit 1)`,
   )
-  // Long enough that all would count the same templates, if they did not wait for each other.
+  // Long enough that all would count the same templates without waiting for each other.
   await control.query(`create function cartage.wait_a_little() returns trigger language plpgsql as 'begin perform pg_sleep(0.3); return new; end';
     create trigger wait_a_little before insert on cartage.map_templates for each row when (new.name like 'late%') execute function cartage.wait_a_little()`)
   t.after(() => control.query('drop function cartage.wait_a_little cascade'))

@@ -25,7 +25,7 @@ const cartageOf = ({ metadata }: StyleDocument) => metadata.cartage as MapPageMe
 const tilesOf = ({ sources }: StyleDocument, source = 'places') =>
   (sources[source] as { tiles: string[] }).tiles[0]!.replace('{z}/{x}/{y}', '0/0/0')
 
-test('the style of a named map has its layers, its basemap and its place, and its tiles need no key', async (t) => {
+test('the style of a named map has its layers, basemap and place, and its tiles need no key', async (t) => {
   const { user, url } = await setup(t)
   await user.sql(places)
   const view = {
@@ -67,7 +67,7 @@ test('the style of a named map has its layers, its basemap and its place, and it
   assert.equal((await askStyle(user, 'shops', { headers: again })).status, 304)
 })
 
-test('a named map without a view is drawn where its rows are, each layer in a colour of its own', async (t) => {
+test('a named map without a view is drawn where its rows are, each layer in its own colour', async (t) => {
   const { user } = await setup(t)
   await user.sql(`${places}; create table roads as select * from places`)
   const layers = ['places', 'roads'].map((id) => ({ id, options: { sql: `select * from ${id}` } }))
@@ -84,7 +84,7 @@ test('a named map without a view is drawn where its rows are, each layer in a co
   assert.ok(Math.abs(center[0]! - 4.94) < 0.01 && zoom > 3 && zoom < 9, `${center} ${zoom}`)
 })
 
-test('the style tells nothing of the SQL, the tables and the key of the map', async (t) => {
+test("the style reveals nothing of the map's SQL, tables and key", async (t) => {
   const { user } = await setup(t)
   await user.sql(`${places}; alter table places rename to secret_places`)
   const { token } = await keysClient(user).make('painter', [
@@ -106,7 +106,7 @@ test('the style tells nothing of the SQL, the tables and the key of the map', as
   assert.ok(!dropped.bytes.includes('secret_places'))
 })
 
-test('a map with tokens needs one, and its tiles have it', async (t) => {
+test('the style of a map with tokens needs one, and its tile addresses include it', async (t) => {
   const { user } = await setup(t)
   await user.sql(places)
   const auth = { method: 'token', valid_tokens: ['a b', 'c'] }
@@ -130,7 +130,7 @@ test('a map without a view keeps the basemap, whatever the ids of its layers are
   assert.equal((world as { type: string }).type, 'geojson')
 })
 
-test('where the rows are is looked up again after a failure, and forgotten after a revoke', async (t) => {
+test('the extent of the rows is looked up again after a failure, and forgotten after a revoke', async (t) => {
   const { user } = await setup(t)
   await makeMap(user, templateOf('shops', undefined))
   const bounds = async () => cartageOf(await styleOf(user, 'shops')).bounds
@@ -141,7 +141,7 @@ test('where the rows are is looked up again after a failure, and forgotten after
   await eventually(async () => assert.equal(await bounds(), undefined))
 })
 
-test('viewers are told no faults of the map, and the faults of their own parameters', async (t) => {
+test('viewers see no errors of the map itself, only those of their own parameters', async (t) => {
   const { user } = await setup(t)
   const analyses = [{ id: 'a', type: 'source', params: { query: 'select * from secret_places' } }]
   const dataviews = { secret_view: { type: 'formula', source: { id: 'a' }, options: { operation: 'spy' } } }
@@ -153,7 +153,7 @@ test('viewers are told no faults of the map, and the faults of their own paramet
   assert.deepEqual([theme.status, theme.body.errors], [400, ['theme must be one of light, dark']])
 })
 
-test('an unknown map or account is 404, and a deleted map or key closes style and tiles with the next request', async (t) => {
+test('an unknown map or account is 404, and deleting a map or key ends style and tiles at the next request', async (t) => {
   const { user } = await setup(t)
   await user.sql(places)
   const { token } = await keysClient(user).make('painter', [
@@ -173,7 +173,7 @@ test('an unknown map or account is 404, and a deleted map or key closes style an
   assert.deepEqual([(await fetch(one)).status, (await fetch(two)).status], [404, 404])
 })
 
-test('a basemap is one that the operator allows, and no longer drawn when it is not', async (t) => {
+test('only a basemap that the operator allows is accepted, and it is no longer drawn if that changes', async (t) => {
   const address = 'https://tiles.example/{z}/{x}/{y}.png'
   const allowed = { config: { mapBasemaps: [{ address, attribution: '© <Them>' }] } }
   const { user } = await setup(t, allowed)

@@ -21,7 +21,7 @@ const wholeTile = async ({ tiles }: TileJson) => {
   return readTile(Buffer.from(await answer.arrayBuffer()))
 }
 
-test('the TileJSON of a named map needs no key, and tells its tiles, fields, place, zooms and attribution', async (t) => {
+test('the TileJSON of a named map needs no key, and has its tiles, fields, place, zooms and attribution', async (t) => {
   const { user } = await setup(t)
   await user.sql(places)
   const layer = (id: string, more = {}) => ({
@@ -53,7 +53,7 @@ test('the TileJSON of a named map needs no key, and tells its tiles, fields, pla
       { id: 'two', fields, description: '' },
     ],
     bounds: [-100, -50, 100, 50],
-    // A zoom at which there are tiles, although the whole box would be seen at another.
+    // A zoom that has tiles, although another zoom would show the whole box.
     center: [0, 0, 2],
     minzoom: 2,
     maxzoom: 12,
@@ -81,7 +81,7 @@ test('the zooms of a TileJSON are in order and in range, whatever the map says',
   }
 })
 
-test('the fields of aggregated points are those that they have', async (t) => {
+test('the fields of aggregated points are their own', async (t) => {
   const { user } = await setup(t)
   await user.sql(places)
   const aggregation = {
@@ -104,7 +104,7 @@ test('the fields of aggregated points are those that they have', async (t) => {
   )
 })
 
-test('the TileJSON of a map with tokens needs one, and is gone with its key', async (t) => {
+test("the TileJSON of a map with tokens needs one, and ends with the map's key", async (t) => {
   const { user } = await setup(t)
   await user.sql(places)
   const keys = keysClient(user)

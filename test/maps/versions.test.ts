@@ -8,7 +8,7 @@ import { lockTable } from '../support/tiles/tile-api.ts'
 
 const prepared = `create table t (name text, the_geom geometry(Point, 4326)); insert into t (name, the_geom) values ('a', st_point(1, 1, 4326)); select CDB_CartodbfyTable('t')`
 
-test('a tile of an unchanged query is answered from memory, and each change shows with the next request', async (t) => {
+test('a tile of an unchanged query is answered from memory, and each change shows at the next request', async (t) => {
   const house = await setup(t)
   const { user } = house
   await user.sql(`${prepared}; create view v as select * from t where name <> 'hidden'`)
@@ -41,7 +41,7 @@ test('a tile of an unchanged query is answered from memory, and each change show
   )
 })
 
-test('a stored tile is not served after a revoke, and not to another key', async (t) => {
+test('a cached tile is not served after a revoke or to another key', async (t) => {
   const { user } = await setup(t)
   await user.sql(prepared)
   const grants = [{ type: 'apis', apis: ['maps'] }, grantsOf({ t: ['select'] })[1]]
@@ -58,7 +58,7 @@ test('a stored tile is not served after a revoke, and not to another key', async
   assert.equal((await askMapTile(user, map.layergroupid, '/0/0/0.mvt', { token, headers })).status, 403)
 })
 
-test('a query whose rows may differ each time is made each time', async (t) => {
+test('a tile whose rows may differ each time is made each time', async (t) => {
   const { user } = await setup(t)
   await user.sql(prepared)
   const map = await mapOf(user, layerOf('select *, clock_timestamp()::text as now from t'))
@@ -66,14 +66,14 @@ test('a query whose rows may differ each time is made each time', async (t) => {
   assert.notEqual(await now(), await now())
 })
 
-test('a tile shows the columns that the table has now, although those of the tile before were others', async (t) => {
+test("a tile shows the table's current columns, also if an earlier tile had others", async (t) => {
   const { user } = await setup(t)
   await user.sql(prepared)
   const map = await mapOf(user, layerOf('select * from t'))
   let zoom = 0
   const next = async () => {
     zoom += 1
-    // Of one degree east and north.
+    // One degree east and north.
     const [x, y] = [181 / 360, (1 - Math.asinh(Math.tan(Math.PI / 180)) / Math.PI) / 2]
     const place = [x, y].map((part) => Math.floor(part * 2 ** zoom))
     const { layers } = await mapTile(user, map, `/${zoom}/${place.join('/')}.mvt`)
@@ -93,7 +93,7 @@ test('a tile shows the columns that the table has now, although those of the til
   }
 })
 
-test('a tile that waits while its table is changed shows the table as it is then', async (t) => {
+test('a tile that waits while its table is changed shows the changed table', async (t) => {
   const house = await setup(t)
   const { user } = house
   await user.sql(prepared)

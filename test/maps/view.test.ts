@@ -65,7 +65,7 @@ const faults = [
   ],
 ] as const
 
-test('a view that cannot be shown is refused with its place', async (t) => {
+test('an invalid view is refused with the place of the error', async (t) => {
   const { user } = await setup(t)
   for (const [view, text] of faults) {
     const { status, body } = await writeMap(user, templateOf('t', view as never))
@@ -75,7 +75,7 @@ test('a view that cannot be shown is refused with its place', async (t) => {
   assert.deepEqual((await askMaps(user, '/api/v1/map/named')).body, { template_ids: [] })
 })
 
-test('a view is kept as it was sent, with the members of the classic API', async (t) => {
+test('a view is stored as it was sent, with the members of the classic API', async (t) => {
   const basemap = 'https://tiles.example/{z}/{x}/{y}.png'
   const { user } = await setup(t, { config: { mapBasemaps: [{ address: basemap, attribution: '' }] } })
   const view = {
@@ -95,14 +95,14 @@ test('a view is kept as it was sent, with the members of the classic API', async
   assert.deepEqual((body.template as { view: unknown }).view, view)
 })
 
-test('a style may compare values of rows with addresses', async (t) => {
+test('a style may compare values with URLs', async (t) => {
   const { user } = await setup(t)
   const site = ['match', ['get', 'site'], 'https://a.example', 'red', '//b.example', 'green', 'blue']
   const filter = ['!=', ['get', 'site'], 'data:none']
   await makeMap(user, templateOf('t', { style: [circles({ filter, paint: { 'circle-color': site } })] }))
 })
 
-test('a layer of a map with a view does not have the id of a source of the basemap', async (t) => {
+test('a layer of a map with a view must not have the id of a source of the basemap', async (t) => {
   const { user } = await setup(t)
   const layers = ['places', 'basemap:source'].map((id) => ({
     id,
@@ -162,7 +162,7 @@ test('a style that takes hours or all memory to check is refused, and other requ
   for (const [what, template] of Object.entries(attacks)) {
     const sent = JSON.stringify(template)
     const turns: number[] = []
-    // 50 ms on a machine that is not busy. To check it here would take seconds.
+    // 50 ms on an idle machine. Checking it in this process would take seconds.
     while (turns.length < 5 && !(turns.at(-1)! < 50)) turns.push(await longestTurn(() => send(sent, what)))
     t.diagnostic(`${what}: ${await send(sent, what)}, longest turn ${turns.at(-1)!.toFixed(0)} ms`)
     assert.ok(turns.at(-1)! < 250, `${what}: the event loop stood still for ${turns.join(', ')} ms`)
@@ -170,7 +170,7 @@ test('a style that takes hours or all memory to check is refused, and other requ
   await makeMap(user, radius(['*', 2, ['to-number', ['get', 'size']]]) as never)
 })
 
-test('the SQL of a map is parsed once for all who look at it, layer by layer', async (t) => {
+test('the SQL of a map is parsed once for all viewers, layer by layer', async (t) => {
   const { user } = await setup(t)
   const numbers = Array.from({ length: 2_000 }, (_, at) => at % 10).join()
   const layers = Array.from({ length: 20 }, (_, at) => ({

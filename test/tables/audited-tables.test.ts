@@ -12,7 +12,7 @@ import { keysClient } from '../support/keys/keys-client.ts'
 import { openSession } from '../support/postgres/tenant-session.ts'
 import { eventually, type Setup, setup, type TestUser } from '../support/service/setup.ts'
 
-test('tables that are dropped, renamed or made public are recorded, with the key that did it', async (t) => {
+test('dropping, renaming or publishing a table is audited with the key that did it', async (t) => {
   const bundle = await setup(t)
   const { user, url } = bundle
   const { token } = await keysClient(user).make('maker', [
@@ -56,7 +56,7 @@ test('tables that are dropped, renamed or made public are recorded, with the key
   assert.deepEqual([first.actor, first.account], [user.username, user.username])
 })
 
-test('tables that are yet to be made are recorded when they become public before they are made', async (t) => {
+test('default privileges that make future tables public are audited', async (t) => {
   const bundle = await setup(t)
   const { user } = bundle
   await user.sql(
@@ -74,7 +74,7 @@ test('tables that are yet to be made are recorded when they become public before
   )
 })
 
-test('temporary tables, tables of the transaction itself and what is rolled back are not recorded', async (t) => {
+test('temporary tables, tables of the same transaction and rolled back changes are not audited', async (t) => {
   const bundle = await setup(t)
   const { user } = bundle
   await user.sql('create table kept (n int); create view seen as select 1 as n')
@@ -83,7 +83,7 @@ test('temporary tables, tables of the transaction itself and what is rolled back
   await user.sql('begin; alter table kept rename to lost; drop table lost; rollback')
   await user.sql('begin; savepoint a; drop table kept; rollback to a; commit')
   assert.deepEqual(await notes(bundle, user), [])
-  // Made again, it is still the view that others know.
+  // A view that is replaced is still the view others know.
   await user.sql('begin; create or replace view seen as select 1 as n; drop view seen; commit')
   await eventually(async () =>
     assert.deepEqual(await recorded(bundle, user), [
@@ -100,7 +100,7 @@ test('a transaction with an old snapshot hides nothing', async (t) => {
     values ($1, $2, 'table.unnoted', $1, '{}')`
   await admin(full, [user.username, user.account.masterRole], user.account.database)
   const old = await openSession(t, bundle, user)
-  // Its numbers of transactions are older too.
+  // Its transaction ids are older too.
   await old.query(`begin isolation level repeatable read; select age('3'::xid)`)
   await eventually(async () => assert.deepEqual(await notes(bundle, user), []))
   await user.sql('create table newer (n int); create view seen as select 1 as n')
@@ -122,7 +122,7 @@ test('a transaction with an old snapshot hides nothing', async (t) => {
   )
 })
 
-test('what one transaction does is recorded in its order, however fast it was', async (t) => {
+test('the acts of one transaction are audited in order, however fast they were', async (t) => {
   const bundle = await setup(t)
   const names = Array.from({ length: 60 }, (_, n) => `t${n}`)
   const each = (text: (name: string) => string) => names.map(text).join('; ')
@@ -134,7 +134,8 @@ test('what one transaction does is recorded in its order, however fast it was', 
       names.map((name) => `public.${name}`),
     ),
   )
-  // Two in one millisecond have times of their own too: the order does not depend on how PostgreSQL reads the notes.
+  // Two acts in one millisecond have different times too, so the order does not depend on how PostgreSQL reads the
+  // notes.
   const { rows } = await bundle.service.services.databases.control.query<{ times: number }>(
     'select count(distinct at)::integer as times from cartage.audit where account = $1 and note_id is not null',
     [bundle.user.username],
@@ -142,7 +143,7 @@ test('what one transaction does is recorded in its order, however fast it was', 
   assert.equal(rows[0]?.times, names.length)
 })
 
-test('an import is recorded if it makes its table public, under the name that the table has', async (t) => {
+test("an import that makes its table public is audited, under the table's name", async (t) => {
   const bundle = await setupImports(t)
   const { load, user } = bundle
   await load('t.csv', 'a\n1\n', { privacy: 'public' })
@@ -157,7 +158,7 @@ test('an import is recorded if it makes its table public, under the name that th
   )
 })
 
-test('no tenant reads, writes, forges or removes a note, or keeps one from being made', async (t) => {
+test('no tenant can read, write, forge, remove or prevent a note', async (t) => {
   const bundle = await setup(t)
   const { user } = bundle
   await user.sql('create table a (n int)')
@@ -196,7 +197,7 @@ test('no tenant reads, writes, forges or removes a note, or keeps one from being
   )
 })
 
-test('in an organization a table is recorded for its account, with the member who changed it', async (t) => {
+test('in an organization a table is audited for its account, with the member who changed it', async (t) => {
   const bundle = await setup(t)
   const { name: organization, owner } = await bundle.createOrganization()
   const member = await bundle.createUser({ organization })
@@ -215,7 +216,7 @@ test('in an organization a table is recorded for its account, with the member wh
   })
 })
 
-test('a user who drops thousands of tables fills neither the disk nor the record', async (t) => {
+test('a user who drops thousands of tables fills neither the disk nor the audit record', async (t) => {
   const bundle = await setup(t)
   const { user, service } = bundle
   await user.sql(
@@ -237,12 +238,12 @@ test('a user who drops thousands of tables fills neither the disk nor the record
   assert.ok(records.length <= 1_003, String(records.length))
 })
 
-test('a note is recorded once, however many processes collect it and wherever one is cut off', async (t) => {
+test('a note is audited once, however many processes collect it and wherever one is interrupted', async (t) => {
   const bundle = await setup(t)
   const { user, service, admin } = bundle
   const { databases } = service.services
   const place = (await placeOf(databases.control, user.account.hostId, user.account.database))!
-  // Notes can be read, not deleted: a collection ends after it has recorded them.
+  // The delete of notes fails: a collection ends after it has recorded them.
   const { database } = place
   await admin(
     `create function cartage.refuse() returns trigger language plpgsql as $$ begin raise exception 'cut off'; end $$;
@@ -271,7 +272,7 @@ test('a note is recorded once, however many processes collect it and wherever on
   assert.equal(rows.length, 0)
 })
 
-test('a note that a restored database has again is not recorded again', async (t) => {
+test('a note that a restore brings back is not audited again', async (t) => {
   const bundle = await setup(t)
   const { user, admin } = bundle
   const { database } = user.account
@@ -301,12 +302,12 @@ test('a note that a restored database has again is not recorded again', async (t
   )
 })
 
-test('a collection ends while a tenant goes on making notes', async (t) => {
+test('a collection ends although a tenant keeps adding notes', async (t) => {
   const bundle = await setup(t)
   const { user, service, admin } = bundle
   const { databases } = service.services
   const place = (await placeOf(databases.control, user.account.hostId, user.account.database))!
-  // As fast as can be: each that is collected makes the next.
+  // As fast as possible: each collected note adds the next.
   await admin(
     `create function cartage.again() returns trigger language plpgsql as $$ begin
        insert into cartage.table_notes (username, role_name, action, account, details)
@@ -319,7 +320,7 @@ test('a collection ends while a tenant goes on making notes', async (t) => {
   assert.equal(await collectTableNotes(databases, place, 3), false)
 })
 
-test('the last changes of a user who is deleted are in the record', async (t) => {
+test('the last changes of a deleted user are in the audit record', async (t) => {
   const bundle = await setup(t)
   const user = await bundle.createUser()
   await makeAndDrop(user, 'a')
@@ -328,13 +329,13 @@ test('the last changes of a user who is deleted are in the record', async (t) =>
   assert.deepEqual(subjects, ['public.a'])
 })
 
-test('a table that the operator makes public is recorded with the operator', async (t) => {
+test("a table that the operator makes public is audited as the operator's act", async (t) => {
   const bundle = await setup(t)
   const { user } = bundle
   await user.sql('create table a (n int)')
   const { code, err } = await cartage(installation(bundle), 'table', 'share', user.username, 'a')
   assert.equal(code, 0, err)
-  // Notes are collected in their order.
+  // Notes are collected in order.
   await user.sql('drop table a')
   await eventually(async () => {
     const records = await tableRecords(bundle, user)

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { makeKey, refusal, rows, value } from '../support/postgres/tenant-session.ts'
 import { setup } from '../support/service/setup.ts'
 
-test('CDB_Username answers the user whose key is calling, whatever role that key has', async (t) => {
+test('CDB_Username answers the user whose key is calling, whatever role the key has', async (t) => {
   const context = await setup(t)
   const { user } = context
   const key = await makeKey(context, user)
@@ -13,7 +13,7 @@ test('CDB_Username answers the user whose key is calling, whatever role that key
   assert.equal(await value(user, `set role "${key}"; select CDB_Username()`), user.username)
 })
 
-test('CDB_Username tells the members of an organization apart, and knows no operator', async (t) => {
+test('CDB_Username distinguishes the members of an organization and is empty for the operator', async (t) => {
   const { createOrganization, createUser, admin } = await setup(t)
   const { name, owner } = await createOrganization()
   const member = await createUser({ organization: name })
@@ -69,7 +69,7 @@ test('every SECURITY DEFINER function has a fixed search_path', async (t) => {
   assert.deepEqual(loose, [])
 })
 
-test('functions with the rights of the caller have a fixed search_path or bound names, but for six', async (t) => {
+test("functions with the caller's rights have a fixed search_path or bound names, except six", async (t) => {
   const { user, admin } = await setup(t)
   const { rows: free } = await admin(
     `select proname from pg_proc
@@ -82,20 +82,20 @@ test('functions with the rights of the caller have a fixed search_path or bound 
   assert.deepEqual(
     free.map(({ proname }) => proname),
     [
-      // For every row; the one name in each has its schema.
+      // For every row; the one name in each is schema-qualified.
       '_cdb_importlonlat',
       '_cdb_importwebmercator',
-      // Its arguments are names of a query, which mean what they mean to the caller.
+      // Its arguments are names in a query, resolved as for the caller.
       '_cdb_queryversion',
       '_cdb_update_the_geom_webmercator',
-      // Their argument is SQL in which names mean what they mean to the caller.
+      // Their argument is SQL whose names are resolved as for the caller.
       'cdb_querytables',
       'cdb_querytablestext',
     ],
   )
 })
 
-test('nothing of schema cartodb gives PUBLIC more than to read the views and to call the functions', async (t) => {
+test('schema cartodb lets PUBLIC only read its views and call its functions', async (t) => {
   const { user, admin } = await setup(t)
   const { rows: given } = await admin(
     `select relname, privilege_type from pg_class, aclexplode(relacl)

@@ -4,7 +4,7 @@ import { assertPrepared } from '../support/postgres/assert-prepared.ts'
 import { column, makeKey, refusal, rows, value } from '../support/postgres/tenant-session.ts'
 import { setup } from '../support/service/setup.ts'
 
-test('a key with nothing but `create` on the schema prepares the tables that it owns', async (t) => {
+test('a key with only `create` on the schema can cartodbfy its own tables', async (t) => {
   const context = await setup(t)
   const { user } = context
   const key = await makeKey(context, user, ['public'])
@@ -20,7 +20,7 @@ test('a key with nothing but `create` on the schema prepares the tables that it 
   assert.equal(await value(user, 'select count(wkt)::int from v', key), 2)
 })
 
-test("the master key prepares a key's table, which stays the key's with all that was added", async (t) => {
+test("the master key cartodbfies a key's table, which stays the key's with everything added", async (t) => {
   const context = await setup(t)
   const { user } = context
   const key = await makeKey(context, user, ['public'])
@@ -45,7 +45,7 @@ test("the master key prepares a key's table, which stays the key's with all that
   await user.sql('insert into t default values', undefined, key)
 })
 
-test("the master key makes a key's views on its table again, and they stay the key's", async (t) => {
+test("the master key recreates a key's views on its table, and they stay the key's", async (t) => {
   const context = await setup(t)
   const { user } = context
   await user.sql(`create table t (wkt text); insert into t values ('POINT(1 2)')`)
@@ -74,7 +74,7 @@ test("the master key makes a key's views on its table again, and they stay the k
   assert.equal(await value(user, 'select count(*)::int from v', user.account.publicRole), 1)
 })
 
-test("the master key gives a key's table a sequence, which is the key's", async (t) => {
+test("the master key adds a sequence to a key's table, and the sequence is the key's", async (t) => {
   const context = await setup(t)
   const { user } = context
   const key = await makeKey(context, user, ['public'])
@@ -84,7 +84,7 @@ test("the master key gives a key's table a sequence, which is the key's", async 
   assert.deepEqual(await column(user, 'select cartodb_id from t order by 1'), [7, 8])
 })
 
-/** What tells on whoever runs it, and takes more if it can get it. */
+/** Records who runs it, and takes more rights if it can get them. */
 const trap = `create function trap(what text) returns boolean language plpgsql as $$
   begin
     perform pg_catalog.set_config('role', 'none', true);
@@ -93,12 +93,12 @@ const trap = `create function trap(what text) returns boolean language plpgsql a
   exception when duplicate_table then return true;
   end $$;`
 
-test("nobody's code is run by whoever prepares somebody else's table", async (t) => {
+test("cartodbfying another's table never runs the owner's code with the caller's rights", async (t) => {
   const context = await setup(t)
   const { user, admin } = context
   const key = await makeKey(context, user, ['public'])
   const asAdmin = (text: string) => admin(text, [], user.account.database)
-  // Keys cannot make code any more: the operator, who can do all, gives them what they might still have.
+  // Keys can no longer create code: the operator, who can do everything, gives them what they might still have.
   await user.sql(`${trap} create table t (wkt text, n int); create table u (wkt text, n int)`, undefined)
   await asAdmin(`set search_path = public; alter table t owner to "${key}"; alter function trap owner to "${key}";
     alter table t add check (trap('check')), force row level security, enable row level security;
@@ -117,7 +117,7 @@ test("nobody's code is run by whoever prepares somebody else's table", async (t)
   assert.deepEqual(await column(user, `select relname from pg_class where relname ~ '^caught'`), [])
 })
 
-test("a tenant's view on a table of the operator is not made again by the operator", async (t) => {
+test("the operator does not recreate a tenant's view on a table of the operator", async (t) => {
   const { user, admin } = await setup(t)
   const { database, masterRole } = user.account
   await admin(
@@ -131,7 +131,7 @@ test("a tenant's view on a table of the operator is not made again by the operat
   })
 })
 
-test('who does not own the table cannot prepare it, whatever else they may do with it', async (t) => {
+test('only the owner of a table can cartodbfy it, whatever other rights a role has on it', async (t) => {
   const context = await setup(t)
   const { user } = context
   await user.sql('create table t (name text)')
@@ -158,7 +158,7 @@ test('who does not own the table cannot prepare it, whatever else they may do wi
   assert.deepEqual(await column(user, `select CDB_ColumnNames('t')`), ['name'])
 })
 
-test("the first of two arguments is the member's user name; a schema's name is taken for it", async (t) => {
+test("the first of two arguments is the member's user name, or the name of its schema", async (t) => {
   const { user, createOrganization, createUser } = await setup(t)
   const { name, owner } = await createOrganization()
   const member = await createUser({ organization: name })
@@ -181,7 +181,7 @@ test("the first of two arguments is the member's user name; a schema's name is t
   assert.equal(await value(user, `select CDB_CartodbfyTable('${user.username}', 't')`), 't')
 })
 
-test("a member cannot prepare another member's table, under either name", async (t) => {
+test("a member cannot cartodbfy another member's table, under either name", async (t) => {
   const { createOrganization, createUser } = await setup(t)
   const { name, owner } = await createOrganization()
   const member = await createUser({ organization: name })
@@ -203,7 +203,7 @@ test('the one-argument form works on the table where it is, in any schema', asyn
   assert.deepEqual(await column(user, `select CDB_ColumnNames('t')`), ['other'])
 })
 
-test('preparing a table grants nothing to anybody', async (t) => {
+test('cartodbfying a table grants nothing to anybody', async (t) => {
   const { user } = await setup(t)
   await user.sql(`create table t (name text); select CDB_CartodbfyTable('t')`)
   assert.deepEqual(

@@ -43,7 +43,7 @@ test('CDB_CartodbfyTable keeps owner, grants, constraints, defaults, comments, i
   assert.match((await refusal(user, `insert into t (parent) values (2)`)) ?? '', /^23503/)
 })
 
-test('views, views on views and materialized views come back as they were', async (t) => {
+test('views, views on views and materialized views are recreated unchanged', async (t) => {
   const context = await setup(t)
   const { user } = context
   const { publicRole } = user.account
@@ -97,7 +97,7 @@ test('a view that needs no change is not touched', async (t) => {
   assert.equal(await value(user, `select 'v'::regclass::oid`), before)
 })
 
-test("a view of another user's on the table is neither broken nor dropped: the error names it", async (t) => {
+test("another user's view on the table is neither broken nor dropped: the error names it", async (t) => {
   const { createOrganization, createUser } = await setup(t)
   const { name, owner } = await createOrganization()
   const member = await createUser({ organization: name })
@@ -109,7 +109,7 @@ test("a view of another user's on the table is neither broken nor dropped: the e
   assert.deepEqual(await column(member, 'select wkt from theirs'), ['POINT(1 2)'])
 })
 
-test("the user's own triggers and policies come back as they were", async (t) => {
+test("the user's own triggers and policies are kept", async (t) => {
   const { user } = await setup(t)
   const { publicRole } = user.account
   await user.sql(`create table t (name text, the_geom geometry(Point, 4326)); insert into t values ('a', 'SRID=4326;POINT(1 2)');
@@ -144,7 +144,7 @@ test('another primary key becomes a unique constraint, and foreign keys to it st
   assert.match((await refusal(user, `insert into t (code) values (null)`)) ?? '', /^23502/)
 })
 
-test('a partitioned table is prepared with all its partitions', async (t) => {
+test('a partitioned table is cartodbfied with all its partitions', async (t) => {
   const { user } = await setup(t)
   await user.sql(`create table t (id int, day date, geom geometry, primary key (id, day)) partition by range (day);
     create table t20 partition of t for values from ('2020-01-01') to ('2021-01-01');
@@ -178,7 +178,7 @@ test('a partitioned table is prepared with all its partitions', async (t) => {
   assert.equal(await value(user, `insert into t (day) values ('2020-02-02') returning cartodb_id`), 10)
 })
 
-test('a partitioned table without a key gets one that names the partition too', async (t) => {
+test('a partitioned table without a key gets one that includes the partition key', async (t) => {
   const { user } = await setup(t)
   await user.sql(`create table t (day date) partition by range (day); create table rest partition of t default;
     insert into t values (now()), (now()); select CDB_CartodbfyTable('t')`)

@@ -5,7 +5,7 @@ import { assertPrepared } from '../support/postgres/assert-prepared.ts'
 import { column, refusal, rows, value } from '../support/postgres/tenant-session.ts'
 import { setup } from '../support/service/setup.ts'
 
-test('CDB_CartodbfyTable completes a table that has none of the columns', async (t) => {
+test('CDB_CartodbfyTable adds all columns that a table lacks', async (t) => {
   const { user } = await setup(t)
   await user.sql(`create table t (name text); insert into t select generate_series(1, 5)`)
   assert.equal(await value(user, `select CDB_CartodbfyTable('t')`), 't')
@@ -14,14 +14,14 @@ test('CDB_CartodbfyTable completes a table that has none of the columns', async 
   await assertPrepared(user, 't')
 })
 
-test('CDB_CartodbfyTable answers the table as regclass, and null for null', async (t) => {
+test('CDB_CartodbfyTable returns the table as regclass, and null for null', async (t) => {
   const { user } = await setup(t)
   await user.sql('create table t (name text)')
   assert.equal(await value(user, `select pg_typeof(CDB_CartodbfyTable('t'))::text`), 'regclass')
   assert.equal(await value(user, 'select CDB_CartodbfyTable(null)'), null)
 })
 
-test('a second run changes nothing and takes no lock that a reader would notice', async (t) => {
+test('a second run changes nothing and takes no lock that blocks readers', async (t) => {
   const context = await setup(t)
   const { user, admin } = context
   await user.sql(`create table t (geom geometry(Point, 4326)); insert into t values ('SRID=4326;POINT(1 1)');
@@ -39,7 +39,7 @@ test('a second run changes nothing and takes no lock that a reader would notice'
   assert.deepEqual(await rows(user, state), before)
 })
 
-test('a run after a trigger or index was dropped, or a trigger disabled, puts it back', async (t) => {
+test('another run restores a dropped trigger or index and a disabled trigger', async (t) => {
   const { user } = await setup(t)
   await user.sql(`create table t (name text); select CDB_CartodbfyTable('t'); drop trigger track_updates on t;
     alter table t disable trigger update_the_geom_webmercator_trigger; drop index t_the_geom_idx;
@@ -74,7 +74,7 @@ const keys: readonly (readonly [string, string, readonly unknown[]])[] = [
   ['a default that is no sequence', 'cartodb_id int default 0', [1]],
 ]
 
-test('cartodb_id is found, renamed or converted', async (t) => {
+test('an existing cartodb_id is found, renamed or converted', async (t) => {
   const { user } = await setup(t)
   for (const [index, [what, definition, ids]] of keys.entries()) {
     await t.test(what, async () => {
@@ -138,7 +138,7 @@ const badKeys: readonly (readonly [string, string, string, string])[] = [
   ],
 ]
 
-test('bad ids are an error that says so, and leave the table as it was', async (t) => {
+test('bad ids give an error that says so, and the table stays as it was', async (t) => {
   const { user } = await setup(t)
   for (const [what, type, values, expected] of badKeys) {
     await t.test(what, async () => {
@@ -177,7 +177,7 @@ const geometries: readonly (readonly [string, string, string])[] = [
   ['GeoJSON', 'geojson text', `'{"type":"Point","coordinates":[1,2]}'`],
 ]
 
-test('the_geom is found, renamed, cast or transformed', async (t) => {
+test('an existing geometry is found, renamed, cast or transformed to the_geom', async (t) => {
   const { user } = await setup(t)
   for (const [index, [what, definition, geometry]] of geometries.entries()) {
     await t.test(what, async () => {
@@ -207,7 +207,7 @@ test('a column may mix SRIDs and blanks', async (t) => {
   )
 })
 
-test('a column with the name of a geometry and other content is left alone', async (t) => {
+test('a column named like a geometry with other content is left alone', async (t) => {
   const { user } = await setup(t)
   await user.sql(`create table t (geometry text, shape int, wkt text); insert into t values ('triangle', 3, 'POINT(1 2)');
     select CDB_CartodbfyTable('t')`)
@@ -216,7 +216,7 @@ test('a column with the name of a geometry and other content is left alone', asy
   ])
 })
 
-test('a web mercator column of another name is taken over, and one that is out of step is put right', async (t) => {
+test('a web mercator column of another name is used, and wrong values in it are corrected', async (t) => {
   const { user } = await setup(t)
   await user.sql(`create table t (geom geometry(Point, 4326), flat geometry(Point, 3857));
     insert into t values ('${point}', 'SRID=3857;POINT(0 0)'); select CDB_CartodbfyTable('t');
@@ -232,7 +232,7 @@ test('a web mercator column of another name is taken over, and one that is out o
   await assertPrepared(user, 'both_')
 })
 
-test('what cannot become a geometry is an error that says so', async (t) => {
+test('a column that cannot become a geometry gives an error that says so', async (t) => {
   const { user } = await setup(t)
   const refused = async (definition: string, geometry: string) => {
     await user.sql(
@@ -252,7 +252,7 @@ test('what cannot become a geometry is an error that says so', async (t) => {
   )
 })
 
-test('names of tables and columns may hold anything', async (t) => {
+test('names of tables and columns may contain anything', async (t) => {
   const { user } = await setup(t)
   const names = [
     `UPPER`,
@@ -277,7 +277,7 @@ test('names of tables and columns may hold anything', async (t) => {
   }
 })
 
-test('rows by the hundred thousand are prepared in seconds', async (t) => {
+test('hundreds of thousands of rows are cartodbfied in seconds', async (t) => {
   const { user } = await setup(t)
   await user.sql(
     `create table t as select n, CDB_LatLng(n % 80, n % 180) as geom from generate_series(1, 250000) n`,
@@ -301,7 +301,7 @@ const unfit: readonly (readonly [string, string, string])[] = [
   ['a sequence', 'create sequence x', '42809'],
 ]
 
-test('what is no table of its own is refused', async (t) => {
+test('anything but an own table is refused', async (t) => {
   for (const [what, create, code] of unfit) {
     await t.test(what, async (t) => {
       const { user } = await setup(t)

@@ -4,7 +4,10 @@ import { assertPrepared } from '../support/postgres/assert-prepared.ts'
 import { column, openSession, refusal, rows, value } from '../support/postgres/tenant-session.ts'
 import { setup } from '../support/service/setup.ts'
 
-/** Everything that our functions call, made again by a tenant where its name would be found first, or just as well. */
+/**
+ * Everything the service's functions call, created again by a tenant where its name would be found first, or equally
+ * well.
+ */
 const traps = `
   create function public.st_transform(geometry, integer, boolean default true) returns geometry language plpgsql as $$begin raise 'trapped'; end$$;
   create function public.st_transform(geometry, bigint) returns geometry language plpgsql as $$begin raise 'trapped'; end$$;
@@ -38,7 +41,7 @@ const temporaryTraps = `
   create function pg_temp.lower(name) returns text language plpgsql as $$begin raise 'trapped'; end$$;
   set search_path = pg_temp, public, cartodb, pg_catalog`
 
-test('nothing that a tenant makes in public or pg_temp is called or read in the place of ours', async (t) => {
+test("the service never calls or reads a tenant's object in public or pg_temp in place of its own", async (t) => {
   const context = await setup(t)
   const { user } = context
   await user.sql(traps)
@@ -63,7 +66,7 @@ test('nothing that a tenant makes in public or pg_temp is called or read in the 
   assert.ok(await ask('select cartodb.CDB_LatLng(1, 2)'))
 })
 
-test('overloads of PostGIS in public do not stop others from writing to prepared tables, nor change an answer', async (t) => {
+test('PostGIS overloads in public neither stop writes to prepared tables nor change an answer', async (t) => {
   const { user } = await setup(t)
   await user.sql(`create table t (name text); select CDB_CartodbfyTable('t');
     create function public.st_transform(geometry, integer, boolean default true) returns geometry language plpgsql as
@@ -77,7 +80,7 @@ test('overloads of PostGIS in public do not stop others from writing to prepared
   assert.deepEqual([answer.status, JSON.parse(await answer.text()).features.length], [200, 1])
 })
 
-test('no tenant can make anything in the schemas of PostGIS and of the service', async (t) => {
+test('no tenant can create anything in the schemas of PostGIS and of the service', async (t) => {
   const { user, createOrganization } = await setup(t)
   const { owner } = await createOrganization()
   for (const tenant of [user, owner]) {
@@ -95,7 +98,7 @@ test('no tenant can make anything in the schemas of PostGIS and of the service',
   }
 })
 
-test('settings of the session change nothing', async (t) => {
+test('session settings change nothing', async (t) => {
   const { user } = await setup(t)
   const settings = `set standard_conforming_strings = off; set backslash_quote = on; set transform_null_equals = on;
     set datestyle = 'SQL, DMY'; set intervalstyle = iso_8601; set bytea_output = escape; set extra_float_digits = -15;
@@ -110,7 +113,7 @@ test('settings of the session change nothing', async (t) => {
   await assertPrepared(user, name)
 })
 
-test('a trigger function of ours on a table of a tenant does nothing that the tenant could not do', async (t) => {
+test("the service's trigger functions on a tenant's table do nothing the tenant could not do", async (t) => {
   const { user, createUser, createOrganization } = await setup(t)
   const { name, owner } = await createOrganization()
   const member = await createUser({ organization: name })
@@ -128,7 +131,7 @@ test('a trigger function of ours on a table of a tenant does nothing that the te
   )
 })
 
-test("the helpers with the operator's rights tell nothing about the tables of others", async (t) => {
+test("helpers with the operator's rights reveal nothing about other users' tables", async (t) => {
   const { createUser, createOrganization, admin } = await setup(t)
   const { name, owner } = await createOrganization()
   const member = await createUser({ organization: name })

@@ -12,7 +12,7 @@ const updatedAt = async (user: TestUser, table: string) =>
     `select updated_at::text from CDB_TableMetadata where tabname = '${table}'::regclass`,
   )) as string
 
-test('CDB_TableMetadata tells when a prepared table last changed: by insert, update, delete, truncate and COPY', async (t) => {
+test('CDB_TableMetadata has the last change of a prepared table: insert, update, delete, truncate and COPY', async (t) => {
   const { user } = await setup(t)
   await prepare(user, 't')
   let before = await updatedAt(user, 't')
@@ -58,7 +58,7 @@ test('two transactions write to one table without waiting for each other, and th
   assert.equal(await value(user, `select count(*)::int from CDB_TableMetadata`), 1)
 })
 
-test('writers under REPEATABLE READ do not fail for the sake of the metadata', async (t) => {
+test('writers under REPEATABLE READ do not fail because of the metadata', async (t) => {
   const context = await setup(t)
   const { user } = context
   await prepare(user, 't')
@@ -70,7 +70,7 @@ test('writers under REPEATABLE READ do not fail for the sake of the metadata', a
   assert.ok((await updatedAt(user, 't')) > before)
 })
 
-test('the rows that metadata is kept in do not pile up', async (t) => {
+test('the rows of the metadata do not accumulate', async (t) => {
   const { user, admin } = await setup(t)
   await prepare(user, 't')
   await prepare(user, 'gone')
@@ -82,7 +82,7 @@ test('the rows that metadata is kept in do not pile up', async (t) => {
   assert.equal(kept.rows[0]!.n, 2)
 })
 
-test('CDB_TableMetadataTouch is for those who may write to the table', async (t) => {
+test('CDB_TableMetadataTouch needs the right to write to the table', async (t) => {
   const context = await setup(t)
   const { user } = context
   await user.sql('create table t (name text); create table other (name text)')
@@ -96,7 +96,7 @@ test('CDB_TableMetadataTouch is for those who may write to the table', async (t)
   )
 })
 
-test('tenants read metadata of the tables that they can read, and can forge none', async (t) => {
+test('tenants can read the metadata of tables they can read, and can forge none', async (t) => {
   const context = await setup(t)
   const { user, createOrganization, createUser } = context
   await prepare(user, 't')
@@ -127,7 +127,7 @@ test('tenants read metadata of the tables that they can read, and can forge none
   )
 })
 
-test('a function in the condition of a query does not see the metadata of tables that its caller cannot read', async (t) => {
+test('a function in a WHERE clause does not see the metadata of tables its caller cannot read', async (t) => {
   const { user, createOrganization, createUser } = await setup(t)
   await prepare(user, 't')
   const { name, owner } = await createOrganization()

@@ -110,7 +110,7 @@ test('CDB_QueryTables', async (t) => {
       tables,
     )
   })
-  await t.test('answers none for a query without tables and for commands that have no plan', async () => {
+  await t.test('answers none for a query without tables and for commands without a plan', async () => {
     assert.deepEqual(await ask('select 1; create table c (id int); vacuum a; drop table a'), [])
     assert.equal(await value(user, `select CDB_QueryTablesText(null) is null`), true)
   })
@@ -121,10 +121,10 @@ test('CDB_QueryTables', async (t) => {
     assert.equal(await value(user, 'select count(*)::int from a'), 0)
     assert.equal(await value(user, "select to_regclass('c') is null"), true)
   })
-  await t.test('says what is wrong with the query', async () => {
+  await t.test('reports the error in the query', async () => {
     assert.match((await refusal(user, `select CDB_QueryTables('select * from nowhere')`)) ?? '', /^42P01/)
   })
-  await t.test('reads names as the caller would', async () => {
+  await t.test('resolves names as for the caller', async () => {
     assert.deepEqual(
       await value(user, `set search_path = s, cartodb; select CDB_QueryTablesText('table a')`),
       ['s.a'],

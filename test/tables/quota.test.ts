@@ -23,7 +23,7 @@ async function prepared(user: TestUser): Promise<void> {
   )
 }
 
-test('CDB_UserDataSize is what pg_total_relation_size adds up over everything the user owns', async (t) => {
+test('CDB_UserDataSize is the sum of pg_total_relation_size of all that the user owns', async (t) => {
   const context = await setup(t)
   const { user } = context
   assert.equal(await size(user), 0)
@@ -45,7 +45,7 @@ test('CDB_UserDataSize is what pg_total_relation_size adds up over everything th
   assert.equal(await size(user), sum)
 })
 
-test('CDB_UserDataSize does not wait for a table that someone is altering', async (t) => {
+test('CDB_UserDataSize does not wait for a table that is being altered', async (t) => {
   const context = await setup(t)
   const { user } = context
   await user.sql('create table t as select generate_series(1, 1000) as n')
@@ -55,7 +55,7 @@ test('CDB_UserDataSize does not wait for a table that someone is altering', asyn
   assert.equal(Number(await value(user, `set lock_timeout = '2s'; select CDB_UserDataSize()`)), before)
 })
 
-test("a member's size is that of the member's schema, and nobody may ask about another's", async (t) => {
+test("a member's size is that of the member's schema, and no one else can query it", async (t) => {
   const { createOrganization, createUser } = await setup(t)
   const { name, owner } = await createOrganization()
   const member = await createUser({ organization: name, quotaBytes: 7 })
@@ -73,7 +73,7 @@ test("a member's size is that of the member's schema, and nobody may ask about a
   }
 })
 
-test('the quota is set by the operator, and by nobody else', async (t) => {
+test('only the operator can set the quota', async (t) => {
   const context = await setup(t)
   const { user, admin } = context
   const { account } = user
@@ -91,7 +91,7 @@ test('the quota is set by the operator, and by nobody else', async (t) => {
   await assert.rejects(setQuota(context, user, -1), { code: '23514' })
 })
 
-test('a statement that ends over quota fails with "Quota exceeded by <n>KB", and is undone', async (t) => {
+test('a statement that ends over quota fails with "Quota exceeded by <n>KB" and is rolled back', async (t) => {
   const context = await setup(t)
   const { user } = context
   await prepared(user)
@@ -127,7 +127,7 @@ test('a quota of 0 is no limit', async (t) => {
   assert.equal(await refusal(user, fill(1000)), undefined)
 })
 
-test('a user over quota can delete, truncate and drop, and write again when that made room', async (t) => {
+test('a user over quota can delete, truncate and drop, and can write again after that', async (t) => {
   const context = await setup(t)
   const { user } = context
   await prepared(user)
@@ -140,7 +140,7 @@ test('a user over quota can delete, truncate and drop, and write again when that
   await user.sql('drop table t')
 })
 
-test('all tables of all keys count together', async (t) => {
+test('the tables of all keys count together', async (t) => {
   const context = await setup(t)
   const { user } = context
   const key = await makeKey(context, user, ['public'])
@@ -167,7 +167,7 @@ function* repeated(chunk: string, times: number) {
   for (let n = 0; n < times; n++) yield chunk
 }
 
-test('a setting that a tenant forges delays the early stop, never the check itself', async (t) => {
+test('a setting forged by a tenant delays the early stop, never the check itself', async (t) => {
   const context = await setup(t)
   const { user } = context
   await prepared(user)
@@ -180,7 +180,7 @@ test('a setting that a tenant forges delays the early stop, never the check itse
   }
 })
 
-test('what fills a table as it is made is checked too: CREATE TABLE AS, SELECT INTO, materialized views, indexes', async (t) => {
+test('tables filled on creation are checked too: CREATE TABLE AS, SELECT INTO, materialized views, indexes', async (t) => {
   const context = await setup(t)
   const { user } = context
   await user.sql(
@@ -200,7 +200,7 @@ test('what fills a table as it is made is checked too: CREATE TABLE AS, SELECT I
   assert.match((await refusal(user, 'refresh materialized view empty')) ?? '', exceeded)
 })
 
-test('two transactions that each fill a new table do not get past the quota together', async (t) => {
+test('two transactions that each fill a new table cannot exceed the quota together', async (t) => {
   const context = await setup(t)
   const { user } = context
   await setQuota(context, user, 1000 * kilobyte)
@@ -216,7 +216,7 @@ test('two transactions that each fill a new table do not get past the quota toge
   assert.ok((await size(user)) <= 1000 * kilobyte)
 })
 
-test("writing to another member's table counts for that member", async (t) => {
+test("rows written to another member's table count for that member", async (t) => {
   const context = await setup(t)
   const { name, owner } = await context.createOrganization()
   const member = await context.createUser({ organization: name })

@@ -21,7 +21,7 @@ test('CDB_UserTables lists the tables that the caller can read: all, public or p
   assert.deepEqual(await column(user, `select CDB_UserTables('private')`, publicRole), [])
 })
 
-test('a table is private until SELECT is granted to the public role, and again when it is revoked', async (t) => {
+test('a table is private until SELECT is granted to the public role, and again after a revoke', async (t) => {
   const { user } = await setup(t)
   const { publicRole } = user.account
   await user.sql(`create table t (id int); select CDB_CartodbfyTable('t')`)
@@ -45,7 +45,7 @@ test("CDB_UserTables lists a member's own tables, not those of other members", a
   assert.deepEqual(await column(member, 'select CDB_UserTables()'), ['mine'])
 })
 
-test('CDB_ColumnNames and CDB_ColumnType tell the columns of a table in order', async (t) => {
+test('CDB_ColumnNames and CDB_ColumnType list the columns of a table in order', async (t) => {
   const { user } = await setup(t)
   await user.sql(`create table "T.t" (id int, dropped int, "Na""me" varchar(20), the_geom geometry(Point, 4326),
     tags text[], shapes geometry[]); alter table "T.t" drop column dropped`)

@@ -4,7 +4,7 @@ import { from as copyFrom } from 'pg-copy-streams'
 import { column, openSession, rows, value } from '../support/postgres/tenant-session.ts'
 import { setup, type TestUser } from '../support/service/setup.ts'
 
-test('CDB_LatLng makes a point in EPSG:4326 of a latitude and a longitude', async (t) => {
+test('CDB_LatLng makes a point in EPSG:4326 from latitude and longitude', async (t) => {
   const { user } = await setup(t)
   assert.deepEqual(
     await column(
@@ -52,11 +52,11 @@ test('CDB_TransformToWebmercator', async (t) => {
       assert.equal(await value(user, text), expected)
     })
   }
-  await t.test('mends an invalid polygon before it cuts it', async () => {
+  await t.test('repairs an invalid polygon before it clips it', async () => {
     const text = `select ST_IsValid(CDB_TransformToWebmercator('SRID=4326;POLYGON((0 0,10 95,10 0,0 95,0 0))'))`
     assert.equal(await value(user, text), true)
   })
-  await t.test('answers null for null and says what is wrong with a geometry without SRID', async () => {
+  await t.test('answers null for null, and reports a geometry without SRID', async () => {
     assert.equal(await value(user, 'select CDB_TransformToWebmercator(null)'), null)
     await assert.rejects(value(user, `select CDB_TransformToWebmercator('POINT(1 1)')`), /SRID/)
   })
@@ -70,7 +70,7 @@ async function prepared(user: TestUser): Promise<void> {
   await user.sql(`create table t (name text); select CDB_CartodbfyTable('t')`)
 }
 
-test('web mercator stays in step on insert and update, also when someone writes to it directly', async (t) => {
+test('the web mercator column follows inserts and updates, also if it is written to directly', async (t) => {
   const { user } = await setup(t)
   await prepared(user)
   await user.sql(`insert into t (the_geom) select CDB_LatLng(n, n) from generate_series(1, 100) n`)
@@ -86,7 +86,7 @@ test('web mercator stays in step on insert and update, also when someone writes 
   assert.equal(await value(user, 'select count(the_geom_webmercator)::int from t'), 89 - 1 + 1)
 })
 
-test('web mercator stays in step on COPY', async (t) => {
+test('the web mercator column follows COPY', async (t) => {
   const context = await setup(t)
   const { user } = context
   await prepared(user)
@@ -103,7 +103,7 @@ test('web mercator stays in step on COPY', async (t) => {
   )
 })
 
-test('a geometry that has no web mercator form is stored all the same', async (t) => {
+test('a geometry without a web mercator form is stored anyway', async (t) => {
   const { user } = await setup(t)
   await prepared(user)
   await user.sql(`insert into t (the_geom) values ('SRID=4326;POINT(0 90)'), (ST_SetSRID(ST_MakePoint('inf', 0), 4326)),

@@ -12,7 +12,7 @@ const names = (
   layers: Readonly<Record<string, readonly { properties: Readonly<Record<string, unknown>> }[]>>,
 ) => (layers.t ?? []).map(({ properties }) => properties.name).toSorted()
 
-test('a tile of a prepared table is stored: 304 and 200 come without reading the table', async (t) => {
+test('a tile of a prepared table is cached: 304 and 200 come without reading the table', async (t) => {
   const house = await setup(t)
   const { user } = house
   await user.sql(table)
@@ -30,7 +30,7 @@ test('a tile of a prepared table is stored: 304 and 200 come without reading the
   await free()
 })
 
-test('requests for tiles of a table share a look-up that begins after they have come', async (t) => {
+test('waiting requests for tiles of one table share a version look-up that begins after they arrived', async (t) => {
   const house = await setup(t)
   const { admin, user } = house
   await user.sql(table)
@@ -52,7 +52,7 @@ test('requests for tiles of a table share a look-up that begins after they have 
   for (const reply of await Promise.all([first, ...others])) assert.deepEqual(names(reply.layers), ['a'])
 })
 
-test('after each committed change the next request sees it', async (t) => {
+test('the next request after a commit sees the change', async (t) => {
   const { user } = await setup(t)
   await user.sql(table)
   const tags = new Set<string>()
@@ -85,7 +85,7 @@ test('after each committed change the next request sees it', async (t) => {
   assert.equal(tags.size, changes.length + 1)
 })
 
-test('what cannot be told to be unchanged is made each time', async (t) => {
+test('a tile is made each time if changes of its rows cannot be detected', async (t) => {
   const { user } = await setup(t)
   await user.sql(`${table}; create table plain as select name, the_geom from t; create view seen as select clock_timestamp()::text as name, the_geom from t;
     create table guarded as select name, the_geom from t; select CDB_CartodbfyTable('guarded');
@@ -102,7 +102,7 @@ test('what cannot be told to be unchanged is made each time', async (t) => {
   assert.equal((await askTiles(user, '/plain/0/0/0', { headers })).status, 304)
 })
 
-test('a write to a partition, a new partition and a lost one change the tile of the partitioned table', async (t) => {
+test('writing to, adding or detaching a partition changes the tile of the partitioned table', async (t) => {
   const { user } = await setup(t)
   await user.sql(`create table t (cartodb_id serial, name text, the_geom geometry(Point, 4326), part int, primary key (cartodb_id, part)) partition by list (part);
     create table one partition of t for values in (1); select CDB_CartodbfyTable('t')`)
@@ -122,7 +122,7 @@ test('a write to a partition, a new partition and a lost one change the tile of 
   assert.deepEqual(await now(), [])
 })
 
-test('a stored tile is not for a key that may no longer read it, nor for another key', async (t) => {
+test('a cached tile is not served to a key that may no longer read it, nor to another key', async (t) => {
   const { user } = await setup(t)
   await user.sql(table)
   const keys = keysClient(user)
@@ -157,7 +157,7 @@ async function roleNamed(user: TestUser, name: string): Promise<string> {
   return rows[0]!.grantee
 }
 
-test('a long tile is compressed as the client likes, each with its own tag', async (t) => {
+test('a long tile is compressed as the client prefers, each encoding with its own ETag', async (t) => {
   const { user } = await setup(t)
   await user.sql(`create table t as select md5(n::text) as name, st_point(n / 100.0, 1, 4326) as the_geom from generate_series(1, 500) n;
     select CDB_CartodbfyTable('t')`)

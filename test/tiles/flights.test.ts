@@ -5,7 +5,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { Flights } from '../../src/tiles/shared-work.ts'
 
-test('a tile that is asked for without end does not keep the tiles made before it', async () => {
+test('a tile that is requested continuously does not keep earlier results in memory', async () => {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
   const flights = new Flights<object>()
@@ -20,7 +20,7 @@ test('a tile that is asked for without end does not keep the tiles made before i
       made.push(new WeakRef(tile))
       return tile
     })
-  // The next one is always asked for before the last has ended.
+  // The next request always comes before the last one ends.
   let last = ask()
   for (let count = 0; count < 20; count += 1) {
     const next = ask()

@@ -8,7 +8,7 @@ import { promisify } from 'node:util'
 import { setup } from '../support/service/setup.ts'
 import { tileOf } from '../support/tiles/tile-api.ts'
 
-test('GDAL reads a tile, and counts the features that SQL counts', async (t) => {
+test('GDAL reads a tile and counts the same features as SQL', async (t) => {
   const { user } = await setup(t)
   const folder = await mkdtemp(join(tmpdir(), 'cartage-tile-'))
   t.after(() => rm(folder, { recursive: true }))

@@ -30,7 +30,7 @@ test('geometries of every kind and place give a tile of those that can be drawn'
   )
 })
 
-test('a tile at the edge of the world has what is beyond the edge of its own degrees', async (t) => {
+test('a tile at the edge of the world includes points on the edge', async (t) => {
   const { user } = await setup(t)
   await user.sql(`create table edge (g geometry(Point, 4326)); create index on edge using gist (g);
     insert into edge select st_setsrid(st_point(x, 0.5), 4326) from unnest('{-180,-179.9,179.9,180}'::float8[]) x`)
@@ -39,7 +39,7 @@ test('a tile at the edge of the world has what is beyond the edge of its own deg
   assert.equal((await tileOf(user, '/edge/5/0/15')).layers.edge!.length, 2)
 })
 
-test('names of tables and columns are names, whatever is in them', async (t) => {
+test('names of tables and columns stay names, whatever they contain', async (t) => {
   const { user } = await setup(t)
   for (const name of [
     `a"b`,
@@ -65,7 +65,7 @@ test('names of tables and columns are names, whatever is in them', async (t) => 
   }
 })
 
-test('a view that raises, writes or names no table of the role is a clear error', async (t) => {
+test('a view that raises, writes or names a forbidden table gives a clear error', async (t) => {
   const { user } = await setup(t)
   await user.sql(`create table t (n int, g geometry(Point, 3857)); insert into t values (1, st_point(0, 0, 3857));
     create function raises() returns int language plpgsql as $$ begin raise exception 'not today'; end $$;
@@ -87,13 +87,13 @@ test('a view that raises, writes or names no table of the role is a clear error'
     assert.match(body.errors[0]!, text)
     assert.equal((await askTiles(user, `/${name}`)).status, 200, 'its TileJSON tells the world as bounds')
   }
-  // Nothing that a view sets stays on the connection.
+  // No setting of a view stays on the connection.
   for (let n = 0; n < 3; n += 1)
     assert.equal((await tileOf(user, '/setting/0/0/0')).layers.setting!.length, 1)
   assert.equal((await tileOf(user, '/t/0/0/0')).layers.t!.length, 1)
 })
 
-test('objects of the tenant with the names of ours are not used', async (t) => {
+test("objects of the tenant named like the service's are not used", async (t) => {
   const { user } = await setup(t)
   await user.sql(`create table t (n int, g geometry(Point, 4326)); insert into t values (1, st_point(0, 0, 4326));
     create function public.st_transform(geometry, int) returns geometry language sql as $$ select null::geometry $$;

@@ -8,7 +8,7 @@ import { askTiles, lockTable, tileOf } from '../support/tiles/tile-api.ts'
 const slow = `create table t (n int, g geometry(Point, 3857)); insert into t values (1, st_point(0, 0, 3857));
   create view slow as select pg_sleep(60)::text, g from t`
 
-/** Statements that make tiles and run in the user's database. The look-up of a layer waits for no slot. */
+/** Tile statements that run in the user's database. The look-up of a layer needs no slot. */
 async function runningTiles({ admin, user }: Setup): Promise<number> {
   const { rows } = await admin(
     `select pid from pg_stat_activity where datname = $1 and application_name = 'cartage tile' and state = 'active'
@@ -28,7 +28,7 @@ test('a tile that takes too long is 429 with an empty body and the reason in a h
   assert.equal(reply.headers.get('carto-tile-error'), 'timeout')
   assert.ok(Number(reply.headers.get('retry-after')) > 0)
   await eventually(async () => assert.equal(await runningTiles(house), 0))
-  // The view switches the server's own limit off; the service keeps the time too.
+  // The view switches off the server's limit; the service measures the time too.
   await user.sql(`create function forever() returns text language plpgsql as $$ begin
       perform set_config('statement_timeout', '0', true);
       loop begin perform pg_sleep(5); exception when query_canceled then null; end; end loop; end $$;
@@ -49,7 +49,7 @@ test('a shape of ten million vertices ends within the limits', async (t) => {
   assert.ok(reply.status === 200 || reply.headers.get('carto-tile-error') === 'timeout', `${reply.status}`)
 })
 
-test('a tile larger than the limit is refused, and fewer columns make it smaller', async (t) => {
+test('a tile beyond the size limit is refused, and fewer columns make it smaller', async (t) => {
   const { user } = await setup(t, { config: { tileMaxBytes: 10_000 } })
   await user.sql(
     `create table t as select repeat(md5(n::text), 50) as long, st_point(n, n, 3857) as g from generate_series(1, 100) n`,
@@ -60,7 +60,7 @@ test('a tile larger than the limit is refused, and fewer columns make it smaller
   assert.equal((await tileOf(user, '/t/0/0/0', { query: { columns: '' } })).layers.t!.length, 100)
 })
 
-test('of more features than the limit, points are one for each cell and shapes the largest', async (t) => {
+test('of more features than the limit a tile shows one point per cell and the largest shapes', async (t) => {
   const { user } = await setup(t, { config: { tileMaxFeatures: 400 } })
   await user.sql(`create table dots as select n, st_point((n % 100 - 50) * 3e5, (n / 100 - 50) * 3e5, 3857)::geometry(Point, 3857) as g from generate_series(0, 9999) n;
     create view seen as select n, g::geometry as g from dots;
@@ -91,7 +91,7 @@ test('of more features than the limit, points are one for each cell and shapes t
   assert.equal(whole.headers.get('carto-tile-truncated'), null)
 })
 
-test('beyond so many queries of an account others wait, and then are busy; SQL and cached tiles are served', async (t) => {
+test("beyond an account's limit of queries tiles wait, then are refused; SQL and cached tiles are served", async (t) => {
   const house = await setup(t, { config: { tilesPerAccount: 2, tileWaitMs: 300 } })
   const { user } = house
   await user.sql(slow)
@@ -118,7 +118,7 @@ test('beyond so many queries of an account others wait, and then are busy; SQL a
   assert.equal((await askTiles(user, '/t/0/0/0')).status, 200)
 })
 
-test('the same tile asked by many is one query, which ends when the last of them has gone', async (t) => {
+test('concurrent requests for one tile share one query, which ends when the last has disconnected', async (t) => {
   const house = await setup(t)
   const { user } = house
   await user.sql(slow)
@@ -133,7 +133,7 @@ test('the same tile asked by many is one query, which ends when the last of them
   assert.deepEqual(await Promise.all(asked), Array(5).fill('gone'))
 })
 
-test('the rate of tiles is limited by itself', async (t) => {
+test('tiles have their own rate limit', async (t) => {
   const { user } = await setup(t, { config: { rateLimitTile: { count: 1, seconds: 60, burst: 2 } } })
   await user.sql(slow)
   const statuses = []
@@ -147,7 +147,7 @@ test('the rate of tiles is limited by itself', async (t) => {
   assert.equal((await askTiles(user, '/t')).status, 200)
 })
 
-test('a table that waits for a lock is read once for all who asked meanwhile', async (t) => {
+test('a tile that waits for a lock is read once for all requests meanwhile', async (t) => {
   const house = await setup(t)
   const { user } = house
   await user.sql(`${slow}; select CDB_CartodbfyTable('t')`)

@@ -8,7 +8,7 @@ before(loadGrammar)
 
 const table = `create type kind as enum ('x'); create table t (name text, kind kind, day date, the_geom geometry(Point, 4326)); select CDB_CartodbfyTable('t');`
 
-/** As one look-up tells it; null: it cannot be told when the rows change. */
+/** From one look-up; null: changes of the rows cannot be detected. */
 async function versionOf(
   user: TestUser,
   query: string,
@@ -56,7 +56,7 @@ test('the version of a query changes with its tables, functions and the meaning 
   }
 })
 
-test('a query that may give other rows without a change to its tables has no version', async (t) => {
+test('a query whose rows may change without its tables has no version', async (t) => {
   const { user } = await setup(t)
   await user.sql(`${table} create table plain (name text); create function tick(t) returns float8 volatile language sql as 'select random()';
     create operator === (function = texteq, leftarg = text, rightarg = text)`)

@@ -12,7 +12,7 @@ const mapsKey = async (user: TestUser, tables: Record<string, readonly string[]>
   return (await keysClient(user).make(`k${Math.random()}`, grants)).token
 }
 
-test('a tile of a table has its rows as features, and the rows of the tile alone', async (t) => {
+test('a tile of a table has only the rows inside the tile, as features', async (t) => {
   const { user } = await setup(t)
   await user.sql(places)
   const world = await tileOf(user, '/places/0/0/0.mvt')
@@ -35,7 +35,7 @@ test('a tile of a table has its rows as features, and the rows of the tile alone
   }
 })
 
-test('an empty tile is 204, x begins again beyond the world, and y ends', async (t) => {
+test('an empty tile is 204; x wraps around the world, y does not', async (t) => {
   const { user } = await setup(t)
   await user.sql(places)
   for (const path of ['/places/3/0/0.mvt', '/places/3/4/8.mvt', `/places/3/4/${'9'.repeat(30)}.mvt`]) {
@@ -46,7 +46,7 @@ test('an empty tile is 204, x begins again beyond the world, and y ends', async 
   assert.equal(layers.places!.length, 1)
 })
 
-test('a bad zoom, place, format or parameter is 400 with its reason', async (t) => {
+test('a bad zoom, place, format or parameter is 400 with the reason', async (t) => {
   const { user } = await setup(t)
   await user.sql(places)
   const refused: [string, RegExp][] = [
@@ -72,7 +72,7 @@ test('a bad zoom, place, format or parameter is 400 with its reason', async (t) 
   }
 })
 
-test('a key needs maps, and reads only what its role may read; another table is as if it were not there', async (t) => {
+test('a key needs maps and reads only what its role may read; any other table looks missing', async (t) => {
   const { user } = await setup(t)
   await user.sql(`${places}; create table secret as select * from places; create table plain (n int)`)
   const own = await mapsKey(user, { places: ['select'] })
@@ -96,7 +96,7 @@ test('a key needs maps, and reads only what its role may read; another table is 
   }
 })
 
-test('without a key the tables that are public have tiles', async (t) => {
+test('public tables have tiles without a key', async (t) => {
   const { user } = await setup(t)
   await user.sql(places)
   await fetch(`${user.base}/api/v1/viz/places`, {
@@ -112,7 +112,7 @@ test('without a key the tables that are public have tiles', async (t) => {
   assert.equal(head.headers.get('etag'), reply.headers.get('etag'))
 })
 
-test('columns of many types are properties, and the others are left out', async (t) => {
+test('columns of many types become properties, and the others are left out', async (t) => {
   const { user } = await setup(t)
   await user.sql(`create type mood as enum ('good', 'bad'); create domain small as int check (value < 100);
     create domain smaller as small; create type pair as (a int, b int);
@@ -145,7 +145,7 @@ test('columns of many types are properties, and the others are left out', async 
   assert.deepEqual((await tileOf(user, '/t/0/0/0', { query: { columns: '' } })).layers.t![0]!.properties, {})
 })
 
-test('a key that may read some columns gets tiles of these alone', async (t) => {
+test('a key that may read some columns gets tiles of only these', async (t) => {
   const { user } = await setup(t)
   await user.sql(`${places}; alter table places add hidden text default 'secret';
     grant select (name, the_geom) on places to "${user.account.publicRole}"`)
@@ -157,7 +157,7 @@ test('a key that may read some columns gets tiles of these alone', async (t) => 
   )
 })
 
-test('several tables are layers of one tile, and of one TileJSON', async (t) => {
+test('several tables are layers of one tile and of one TileJSON', async (t) => {
   const { user } = await setup(t)
   await user.sql(`${places}; create table "odd näme.x" as select 1 as n, st_setsrid(st_point(1, 1), 3857) as g;
     create schema other; create table other.places as select 2 as n, st_setsrid(st_point(1, 1), 3857) as g`)
@@ -177,7 +177,7 @@ test('several tables are layers of one tile, and of one TileJSON', async (t) => 
   ])
 })
 
-test('TileJSON tells the layers, their fields and bounds, and what the comment of the table adds', async (t) => {
+test('TileJSON has the layers, their fields and bounds, and what the comment of the table adds', async (t) => {
   const { user, url } = await setup(t)
   await user.sql(places)
   const reply = await askTiles(user, '/places', { token: '', query: { api_key: user.masterToken } })
@@ -236,7 +236,7 @@ test('the list has every relation with a geometry that the key may read', async 
   assert.equal((await tileOf(user, '/parts/0/0/0')).status, 204)
 })
 
-test('deck.gl finds the TileJSON of a table by its source, and errors as one text', async (t) => {
+test('deck.gl finds the TileJSON of a table by its source, and gets errors as one text', async (t) => {
   const { user } = await setup(t)
   await user.sql(places)
   const headers = basic(user.username, user.masterToken)
@@ -254,7 +254,7 @@ test('deck.gl finds the TileJSON of a table by its source, and errors as one tex
   )
 })
 
-test('an error names the layer that it is about', async (t) => {
+test('an error names its layer', async (t) => {
   const { user } = await setup(t)
   await user.sql(
     `${places}; create view broken as select 1 / (name <> 'Lima')::int as n, the_geom from places`,
@@ -271,7 +271,7 @@ test('an error names the layer that it is about', async (t) => {
   assert.deepEqual(await layerIn('/places/99/0/0'), [400, undefined])
 })
 
-test('a table in another SRID is read by its index, and its tiles have the rows that a row by row look finds', async (t) => {
+test('a table in another SRID is read by its index, and no row is missing from its tiles', async (t) => {
   const house = await setup(t)
   const { user } = house
   for (const [srid, x, y, step] of [
@@ -307,7 +307,7 @@ test('a table in another SRID is read by its index, and its tiles have the rows 
       assert.ok(rows[0].scans > 0, `the index of ${srid} is not used`)
     })
   }
-  // Outside of what the projection can show.
+  // Outside the area of the projection.
   assert.equal((await tileOf(user, '/t32632/5/0/0')).status, 204)
   assert.equal((await tileOf(user, '/t2154/8/0/250')).status, 204)
 })

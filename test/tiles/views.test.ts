@@ -42,7 +42,7 @@ const storable: readonly (readonly [string, string])[] = [
   ['materialized view', 'create materialized view v as select name, the_geom, now() as made from t'],
 ]
 
-test('a tile of a view over prepared tables is stored: 304 and 200 come without reading the tables', async (t) => {
+test('a tile of a view over prepared tables is cached: 304 and 200 come without reading the tables', async (t) => {
   const house = await setup(t)
   for (const [kind, made] of storable) {
     const user = await house.createUser()
@@ -58,7 +58,7 @@ test('a tile of a view over prepared tables is stored: 304 and 200 come without 
   }
 })
 
-test('after each committed change under a view the next request sees it', async (t) => {
+test('the next request after a commit sees the change through a view', async (t) => {
   const { user } = await setup(t)
   await user.sql(`${prepared('t')} create function label(text) returns text immutable language sql as 'select $1';
     create function called(text) returns text immutable language sql as 'select label($1)';
@@ -130,7 +130,7 @@ test('a view over a partitioned table changes with each of its partitions', asyn
   assert.deepEqual(await shown(user, 'v'), [])
 })
 
-/** What is made before, the view, and a change that its tables do not tell of. */
+/** Preparation, the view, and a change of its rows that its tables do not show. */
 const untold: Readonly<Record<string, readonly [string, string, string]>> = {
   'the time': ['', `select extract(epoch from now())::text as name, the_geom from t`, 'select 1'],
   CURRENT_TIMESTAMP: ['', `select extract(epoch from current_timestamp) as name, the_geom from t`, ''],
@@ -201,7 +201,7 @@ const untold: Readonly<Record<string, readonly [string, string, string]>> = {
   ],
 }
 
-test('a view that depends on more than its tables is made each time', async (t) => {
+test('a tile of a view that depends on more than its tables is made each time', async (t) => {
   const house = await setup(t)
   for (const [what, [first, view, change]] of Object.entries(untold)) {
     const user = await house.createUser()
@@ -221,7 +221,7 @@ test('a view that depends on more than its tables is made each time', async (t) 
   }
 })
 
-test('a stored tile of a view is for those only who may read it still, and while its owner may', async (t) => {
+test('a cached tile of a view is served only while its reader and its owner may read the rows', async (t) => {
   const house = await setup(t)
   const { user } = house
   await user.sql(`${prepared('t')} create view v as select name, the_geom from t;

@@ -6,7 +6,7 @@ import { eventually } from '../support/service/setup.ts'
 
 const csv = 'a,b\n1,x\n2,y\n'
 
-test('an offset that lies changes nothing, and the answer tells the right one', async (t) => {
+test('a wrong offset changes nothing, and the answer has the right one', async (t) => {
   const { user } = await setupImports(t)
   const api = uploadApi(user)
   const at = await api.make(csv.length)
@@ -22,7 +22,7 @@ test('an offset that lies changes nothing, and the answer tells the right one', 
   assert.equal(await api.offsetOf(at), 5)
 })
 
-test('more bytes than were announced are refused, with and without a length', async (t) => {
+test('more bytes than announced are refused, with and without a length', async (t) => {
   const { user, wait } = await setupImports(t)
   const api = uploadApi(user)
   const at = await api.make(csv.length)
@@ -49,7 +49,7 @@ test('more bytes than were announced are refused, with and without a length', as
   assert.deepEqual([done.state, done.progress.rows], ['complete', 2])
 })
 
-test('of two requests that write to one upload the later one goes on, and no bytes are mixed', async (t) => {
+test('of two requests that write to one upload the later one continues, and no bytes are mixed', async (t) => {
   const { user, wait, service } = await setupImports(t)
   const api = uploadApi(user)
   const at = await api.make(csv.length, { filename: 'two.csv' })
@@ -62,7 +62,7 @@ test('of two requests that write to one upload the later one goes on, and no byt
   assert.deepEqual([done.state, done.progress.rows], ['complete', 2])
 })
 
-test('twenty last requests at once make one import', async (t) => {
+test('twenty concurrent last requests make one import', async (t) => {
   const { user, wait } = await setupImports(t)
   const api = uploadApi(user)
   const at = await api.make(csv.length, { filename: 'race.csv' })
@@ -83,7 +83,7 @@ test('twenty last requests at once make one import', async (t) => {
   assert.deepEqual((await user.sql('select count(*)::int as n from race')).rows, [{ n: 2 }])
 })
 
-test('an address that is no upload is not found, whatever stands in it', async (t) => {
+test('an address without an upload is 404, whatever it contains', async (t) => {
   const { user } = await setupImports(t)
   const api = uploadApi(user)
   for (const id of ['x', '..%2f..%2fetc', '%00', '6c1c2f9e-3f8c-4b57-9c33-0f3f3f3f3f3f', "a'--"])

@@ -7,7 +7,7 @@ import { clientOf } from '../support/keys/client-of.ts'
 const rows = 40_000
 const text = `id,name\n${Array.from({ length: rows }, (_, id) => `${id},name of row ${id}`).join('\n')}\n`
 
-test('a large file of an import goes on after cuts, and the client is told how much is there', async (t) => {
+test('a large file of an import continues after interruptions, and the client is told the progress', async (t) => {
   const house = await setupImports(t)
   const network = await cuttingNetwork(t, house.url, 300_000, 2)
   const { imports } = clientOf(t, { ...house, url: network.url })

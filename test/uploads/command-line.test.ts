@@ -22,8 +22,8 @@ async function setupCuts(t: TestContext, name: string, content: string | Buffer,
   return { ...house, network, path, folder }
 }
 
-test('import goes on with a large file after cuts, and says how much is left', async (t) => {
-  // Two files, as the packed one must be large too.
+test('`cartage import` continues a large file after interruptions and shows what is left', async (t) => {
+  // Two files, so that the zip is large too.
   const files = ['one', 'two'].map((name) => ({ name: `${name}.csv`, content: csv }))
   const { network, path, user, ...house } = await setupCuts(t, 'large.zip', zipOf(files), 2)
   const done = await cartage({ ...connection({ ...house, user }), CARTAGE_URL: network.url }, 'import', path)
@@ -35,9 +35,9 @@ test('import goes on with a large file after cuts, and says how much is left', a
   assert.deepEqual(counted.rows, [{ n: rows, l: rows * 100_000 }])
 })
 
-test('import of a large CSV file to another machine goes on after cuts, and leaves no temporary file', async (t) => {
+test('`cartage import` of a large CSV file to another machine continues after interruptions, and leaves no temporary file', async (t) => {
   const { network, path, user, folder, ...house } = await setupCuts(t, 'far.csv', csv, 2)
-  // Not the name of this machine.
+  // An address that does not look like this machine.
   const url = network.url.replace('127.0.0.1', '0.0.0.0')
   const env = { ...connection({ ...house, user }), CARTAGE_URL: url, TMPDIR: folder }
   const done = await cartage(env, 'import', path)

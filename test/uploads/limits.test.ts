@@ -7,7 +7,7 @@ import { eventually } from '../support/service/setup.ts'
 
 const csv = 'a,b\n1,x\n2,y\n'
 
-test('what is larger than the limit or the quota leaves is refused before it comes', async (t) => {
+test('an upload larger than the limit or the rest of the quota is refused before it is sent', async (t) => {
   const house = await setupImports(t, { importMaxBytes: 20 * 1024 ** 2, copyMaxBytes: 1_000 })
   const { user } = house
   const api = uploadApi(user)
@@ -22,7 +22,7 @@ test('what is larger than the limit or the quota leaves is refused before it com
   assert.deepEqual(await codeOf(await quota.create(5 * 1024 ** 2)), [413, 'upload-over-quota'])
 })
 
-test('a user has so many unfinished uploads, and finished ones do not count', async (t) => {
+test('a user may have a limited number of unfinished uploads; finished ones do not count', async (t) => {
   const { user } = await setupImports(t, { uploadsPerUser: 2 })
   const api = uploadApi(user)
   const first = await api.make(csv.length)
@@ -34,10 +34,10 @@ test('a user has so many unfinished uploads, and finished ones do not count', as
   await api.make(csv.length)
 })
 
-test('what an import or copyfrom would refuse is refused when the upload begins', async (t) => {
+test('an upload that import or copyfrom would refuse is refused when it begins', async (t) => {
   const { user, left } = await setupImports(t)
   const api = uploadApi(user)
-  // Imports of other tests come and go.
+  // Only uploads: imports of other tests come and go.
   const uploads = () => left().filter((name) => name.startsWith('tus-'))
   const before = uploads()
   const cases: [Record<string, string>, RegExp][] = [
@@ -63,7 +63,7 @@ test('what an import or copyfrom would refuse is refused when the upload begins'
   assert.deepEqual(uploads(), before)
 })
 
-test('an upload belongs to its key: another key or account does not find it, and needs rights of its own', async (t) => {
+test('an upload belongs to its key: another key or account cannot find it and needs its own rights', async (t) => {
   const house = await setupImports(t)
   const { user } = house
   const stranger = await house.createUser()
@@ -91,7 +91,7 @@ test('an upload belongs to its key: another key or account does not find it, and
   assert.equal((await own.patch(await own.make(csv.length), 0, csv)).status, 204)
 })
 
-test('an upload expires after its time, with its bytes, and ends with its key', async (t) => {
+test('an upload expires after its time with its bytes, and ends with its key', async (t) => {
   const house = await setupImports(t)
   const { user, left, service } = house
   const { control } = service.services.databases

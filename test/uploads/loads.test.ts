@@ -16,7 +16,7 @@ const slowTable = `create table t (a int);
   create function wait() returns trigger language plpgsql as $$ begin perform pg_sleep(60); return new; end $$;
   create trigger wait before insert on t for each row execute function wait()`
 
-test('DELETE of an upload whose rows are being loaded stops the load, and nothing is stored', async (t) => {
+test('DELETE of an upload while its rows are loaded stops the load, and nothing is stored', async (t) => {
   const { user, left, admin } = await setupImports(t)
   await user.sql(slowTable)
   const api = uploadApi(user)
@@ -38,7 +38,7 @@ test('DELETE of an upload whose rows are being loaded stops the load, and nothin
   assert.deepEqual(rows, [])
 })
 
-test('an upload tells why its load was refused, until it is stored', async (t) => {
+test('an upload shows why its load was refused, until it is stored', async (t) => {
   const { user } = await setupImports(t)
   await user.sql('create table t (a int primary key); insert into t values (1)')
   const api = uploadApi(user)
@@ -63,7 +63,7 @@ test('an upload tells why its load was refused, until it is stored', async (t) =
   assert.deepEqual([done.state, done.offset, done.answer, done.refusal], ['done', 4, answer, undefined])
 })
 
-test('the rejected rows that finished uploads keep are bounded: older ones are dropped, their number stays', async (t) => {
+test('the rejected rows kept for finished uploads are limited: older ones are dropped, their number stays', async (t) => {
   const { user, service } = await setupImports(t)
   await user.sql('create table t (a int)')
   const api = uploadApi(user)
@@ -96,7 +96,7 @@ test('the rejected rows that finished uploads keep are bounded: older ones are d
   assert.ok(Number(rows[0]!.bytes) <= 32 * 1024 ** 2 + 4 * 1024, rows[0]!.bytes)
 })
 
-test('every try to load an upload counts against the limit of copyfrom', async (t) => {
+test('every attempt to load an upload counts towards the rate limit of copyfrom', async (t) => {
   const { user } = await setupImports(t, { rateLimitCopyfrom: { count: 2, seconds: 3600, burst: 2 } })
   await user.sql('create table t (a int primary key); insert into t values (1)')
   const api = uploadApi(user)
@@ -114,7 +114,7 @@ test('every try to load an upload counts against the limit of copyfrom', async (
   assert.equal(await api.offsetOf(at), 1)
 })
 
-test('on another host a refused load is tried again, and one that runs is stopped', async (t) => {
+test('on another host a refused load can be retried, and a running one stopped', async (t) => {
   const { service } = await startWithTwoHosts(t)
   await newUser(service, 'first')
   const { api_key: token } = await admin(service).users.create({ username: 'second' })

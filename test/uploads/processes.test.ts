@@ -10,7 +10,7 @@ import { eventually, type Setup, setup } from '../support/service/setup.ts'
 
 const file = Buffer.alloc(40 * 1024 ** 2, 'a,b\n1,2\n')
 
-test('an upload goes on in another process after a kill, and two processes never write at once', {
+test('after a kill an upload continues in another process, and two processes never write at once', {
   timeout: 180_000,
 }, async (t) => {
   const spool = newSpool(t)
@@ -21,7 +21,7 @@ test('an upload goes on in another process after a kill, and two processes never
   const at = new URL(await a.make(file.length, { filename: 'big.csv' })).pathname
   const [there, here] = [`${first.url}${at}`, `${second.url}${at}`]
 
-  // The first process waits for more bytes; the second one gets the upload from it.
+  // The first process waits for more bytes; the second one takes over the upload.
   const half = file.length / 2
   const waiting = await a.cutPatch(there, 0, file.subarray(0, half), file.length, { stay: true })
   await eventually(async () => assert.equal(await receivedOf(house.service, at), half), 30_000)
@@ -30,7 +30,7 @@ test('an upload goes on in another process after a kill, and two processes never
   assert.deepEqual([taken.status, taken.headers.get('upload-offset')], [204, String(half + quarter)])
   await eventually(() => assert.equal(waiting.closed, true))
 
-  // The first process has it again, and is killed: the bytes that it has counted are there.
+  // The first process has it again and is killed: the bytes it has counted are there.
   await a.cutPatch(there, half + quarter, file.subarray(half + quarter, -8), quarter, { stay: true })
   const counted = await eventually(async () => {
     const received = await receivedOf(house.service, at)
@@ -52,7 +52,7 @@ test('an upload goes on in another process after a kill, and two processes never
   assert.deepEqual(readdirSync(spool).sort(), ['.id', id])
 })
 
-test('a load whose process is killed is settled by the next request: nothing is stored, or all of it once', {
+test('the next request settles a load whose process was killed: nothing is stored, or everything once', {
   timeout: 180_000,
 }, async (t) => {
   const { user, house, startPair } = await killable(t)
@@ -78,7 +78,7 @@ test('a load whose process is killed is settled by the next request: nothing is 
   assert.deepEqual(readdirSync(house.spool), ['.id'])
 })
 
-test('a load that was committed by a process that was killed is done, with its answer', {
+test('a load that a killed process committed is done, with its answer', {
   timeout: 180_000,
 }, async (t) => {
   const { user, house, startPair } = await killable(t)
@@ -127,7 +127,7 @@ test('a load that was committed by a process that was killed is done, with its a
   assert.equal((await b.remove(here(at))).status, 204)
 })
 
-test('where machines share no folder, an upload goes on at the machine that made it', {
+test('without a shared folder an upload continues only on the machine that created it', {
   timeout: 180_000,
 }, async (t) => {
   const house = await setup(t, { isIsolated: true })
@@ -152,7 +152,7 @@ test('where machines share no folder, an upload goes on at the machine that made
   assert.equal(last.status, 204)
   const location = last.headers.get('location')
   assert.match(location ?? '', /\/api\/v1\/imports\//)
-  // Its answer was lost, and the request came to the other machine.
+  // Its answer was lost, and the repeated request reached the other machine.
   const again = await b.patch(there, 4, '2\n3\n')
   assert.deepEqual(
     [again.status, again.headers.get('location')?.split('/').at(-1)],
@@ -162,7 +162,7 @@ test('where machines share no folder, an upload goes on at the machine that made
 
 const copy = { kind: 'copyfrom', q: 'copy t from stdin with (format csv)' } as const
 
-/** Two processes over one spool, of which the first is to be killed. */
+/** Two processes over one spool; the first is to be killed. */
 async function killable(t: TestContext) {
   const spool = newSpool(t)
   const house = await setup(t, { isIsolated: true })
@@ -178,7 +178,7 @@ async function killable(t: TestContext) {
 function newSpool(t: TestContext): string {
   const spool = mkdtempSync(join(tmpdir(), 'cartage-spool-'))
   t.after(() => rmSync(spool, { recursive: true, force: true }))
-  // Processes of the service give up root.
+  // The processes of the service run without root.
   chmodSync(spool, 0o777)
   return spool
 }

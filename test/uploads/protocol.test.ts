@@ -43,7 +43,7 @@ test('an upload in pieces becomes an import, whose address is in the last answer
   assert.equal((await api.head(at)).headers.get('location'), location)
 })
 
-test('the last request sent again gets the same import, never a second one', async (t) => {
+test('a repeated last request gets the same import, never a second one', async (t) => {
   const { user, wait } = await setupImports(t)
   const api = uploadApi(user)
   const at = await api.make(csv.length, { filename: 'again.csv' })
@@ -63,7 +63,7 @@ test('the last request sent again gets the same import, never a second one', asy
   assert.deepEqual(await codeOf(await api.patch(at, 3, 'x')), [409, 'upload-offset-wrong'])
 })
 
-test('a copyfrom is answered to the last request, and stored once however often that is sent', async (t) => {
+test('a copyfrom is answered to the last request and stored once, however often that is repeated', async (t) => {
   const { user, left } = await setupImports(t)
   await user.sql('create table t (a int, b text)')
   const api = uploadApi(user)
@@ -84,7 +84,7 @@ test('a copyfrom is answered to the last request, and stored once however often 
   assert.ok(!left().some((name) => name.includes(at.split('/').at(-1)!)))
 })
 
-test('a copyfrom that PostgreSQL refuses can be mended and tried again with the last byte', async (t) => {
+test('a copyfrom that PostgreSQL refuses can be repaired and retried with the last byte', async (t) => {
   const { user } = await setupImports(t)
   await user.sql('create table t (a int primary key); insert into t values (1)')
   const api = uploadApi(user)
@@ -96,7 +96,7 @@ test('a copyfrom that PostgreSQL refuses can be mended and tried again with the 
   assert.deepEqual((await user.sql('select count(*)::int as n from t')).rows, [{ n: 2 }])
 })
 
-test('a cut request keeps the bytes that came', async (t) => {
+test('a request that is cut keeps the bytes that arrived', async (t) => {
   const { user, wait } = await setupImports(t)
   const api = uploadApi(user)
   const at = await api.make(csv.length, { filename: 'cut.csv' })
@@ -107,7 +107,7 @@ test('a cut request keeps the bytes that came', async (t) => {
   assert.equal((await wait(last.headers.get('location')!.split('/').at(-1)!)).state, 'complete')
 })
 
-test('bytes with a checksum count when it is right, and not at all when it is wrong or they are cut', async (t) => {
+test('bytes with a checksum count only if it is right and all arrived', async (t) => {
   const { user } = await setupImports(t)
   const api = uploadApi(user)
   const at = await api.make(csv.length)
@@ -133,7 +133,7 @@ test('bytes with a checksum count when it is right, and not at all when it is wr
   assert.equal((await api.patch(at, 5, csv.slice(5), rest)).status, 204)
 })
 
-test('OPTIONS tells version, extensions, size and checksums, and another version is refused', async (t) => {
+test('OPTIONS has version, extensions, size and checksums, and another version is refused', async (t) => {
   const { user } = await setupImports(t, { importMaxBytes: 1_000 })
   const api = uploadApi(user)
   const options = await fetch(api.url, { method: 'OPTIONS' })
@@ -148,7 +148,7 @@ test('OPTIONS tells version, extensions, size and checksums, and another version
   assert.deepEqual([old.status, old.headers.get('tus-version')], [412, '1.0.0'])
 })
 
-test('an upload that is terminated is gone with its bytes', async (t) => {
+test('a terminated upload is gone with its bytes', async (t) => {
   const { user, left } = await setupImports(t)
   const api = uploadApi(user)
   const at = await api.make(csv.length)
@@ -159,7 +159,7 @@ test('an upload that is terminated is gone with its bytes', async (t) => {
   assert.ok(!left().some((name) => name.includes(at.split('/').at(-1)!)))
 })
 
-test('a POST with X-HTTP-Method-Override does what PATCH and DELETE do', async (t) => {
+test('a POST with X-HTTP-Method-Override works like PATCH and DELETE', async (t) => {
   const { user } = await setupImports(t)
   const api = uploadApi(user)
   const at = await api.make(csv.length)

@@ -6,7 +6,7 @@ import { setupImports } from '../support/imports/import-api.ts'
 import { receivedOf } from '../support/imports/upload-api.ts'
 import { basic, eventually, type TestUser } from '../support/service/setup.ts'
 
-/** Uploads with the reference client of the protocol. Answers the last headers and bodies. */
+/** Uploads with the reference client of the protocol. Returns the last headers and bodies. */
 function send(user: TestUser, endpoint: string, file: Buffer, options: Partial<UploadOptions>) {
   let location: string | undefined
   let body = ''
@@ -56,7 +56,7 @@ test('tus-js-client uploads a file over a network that cuts it, and the import h
   assert.deepEqual([n, ids, names], [rows, rows, wanted])
 })
 
-test('tus-js-client uploads in pieces, cut in the midst of them, and gets the answer of a copyfrom', async (t) => {
+test('tus-js-client uploads in pieces, cut amid them, and gets the answer of a copyfrom', async (t) => {
   const { user } = await setupImports(t)
   await user.sql('create table t (id int, name text)')
   const network = await cuttingNetwork(t, user.base, 300_000, 2)
@@ -69,7 +69,7 @@ test('tus-js-client uploads in pieces, cut in the midst of them, and gets the an
   assert.deepEqual((await user.sql('select count(*)::int as n from t')).rows, [{ n: rows }])
 })
 
-test('tus-js-client goes on with an upload of an earlier run, and terminates one', async (t) => {
+test('tus-js-client continues an upload of an earlier run, and terminates one', async (t) => {
   const { user, wait, service } = await setupImports(t)
   const endpoint = `${user.base}/api/v4/uploads`
   const network = await cuttingNetwork(t, user.base, 400_000, 1)
@@ -83,7 +83,7 @@ test('tus-js-client goes on with an upload of an earlier run, and terminates one
   })
   await assert.rejects(broken)
   const here = new URL(path, endpoint).href
-  // The service may see the cut later.
+  // The service may notice the cut later.
   await eventually(async () => assert.ok((await receivedOf(service, here)) > 0))
   let first = -1
   const { location } = await send(user, endpoint, file, {

@@ -21,7 +21,7 @@ import { columnFile, parquetOf } from '../../support/imports/column-files.ts'
 import { setupImports } from '../../support/imports/import-api.ts'
 import { eventually } from '../../support/service/setup.ts'
 
-/** A table of one column, whose data may lie. */
+/** A table of one column, with a length that may be wrong. */
 function tableOf(type: DataType, length: number, data: object): Table {
   const schema = new Schema([new Field('a', type, true)])
   const child = makeData({ type, length, nullCount: 0, ...data } as Parameters<typeof makeData>[0])
@@ -32,7 +32,7 @@ function tableOf(type: DataType, length: number, data: object): Table {
 const nested = (depth: number): DataType =>
   depth === 0 ? new Int32() : new List(new Field('item', nested(depth - 1), true))
 
-/** With a number in the text of the file changed. */
+/** Replaces a number in the file. */
 function patched(file: Buffer, from: number, to: number): Buffer {
   const [old, changed] = [Buffer.alloc(4), Buffer.alloc(4)]
   old.writeInt32LE(from)
@@ -51,7 +51,7 @@ const readers = async () => {
   return found
 }
 
-/** The list of batches at the end of an Arrow file names the schema at its beginning instead of the first batch. */
+/** The list of batches at the end of an Arrow file points to the schema instead of the first batch. */
 function withoutBatch(file: Buffer): Buffer {
   const copy = Buffer.from(file)
   const isMessage = (at: number) => at > 1000 && at < copy.length - 4 && copy.readInt32LE(at) === -1
@@ -121,7 +121,7 @@ function badFiles(): readonly Case[] {
   ]
 }
 
-test('files of columns that are bombs, or say more than they have, are refused and store nothing', async (t) => {
+test('columnar files that are bombs or claim more than they hold are refused and store nothing', async (t) => {
   const { load, user, nothingLeft } = await setupImports(t, { importMemoryBytes: 700 * 1024 ** 2 })
   for (const [name, content, code, text] of badFiles()) {
     const failed = await load(name, content)
@@ -138,7 +138,7 @@ test('files of columns that are bombs, or say more than they have, are refused a
   await eventually(async () => assert.deepEqual(await readers(), []))
 })
 
-test('values nested deeper than 50 are refused', async (t) => {
+test('values nested deeper than 50 levels are refused', async (t) => {
   const { load } = await setupImports(t)
   const depth = 60
   let type = nested(0)

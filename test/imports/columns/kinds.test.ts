@@ -116,7 +116,7 @@ const geoOf = (column: object) => ({
   columns: { geometry: { encoding: 'WKB', geometry_types: [], ...column } },
 })
 
-test('geometry is transformed from the reference system that the metadata of the file name', async (t) => {
+test("geometry is transformed from the reference system in the file's metadata", async (t) => {
   const { load, user } = await setupImports(t)
   const utm = { type: 'ProjectedCRS', name: 'ETRS89 / UTM zone 30N', id: { authority: 'EPSG', code: 25830 } }
   const compound = { type: 'CompoundCRS', name: 'x', components: [utm, { type: 'VerticalCRS', name: 'h' }] }
@@ -134,7 +134,7 @@ test('geometry is transformed from the reference system that the metadata of the
   }
 })
 
-test('a reference system that is not known is 3008, and none is longitude and latitude or 3101', async (t) => {
+test('an unknown reference system is 3008, and a missing one is longitude and latitude or 3101', async (t) => {
   const { load, nothingLeft } = await setupImports(t)
   const near = places(pointWkb(-4.42, 36.72))
   const far = places(pointWkb(373_000, 4_065_000))
@@ -156,7 +156,7 @@ test('a reference system that is not known is 3008, and none is longitude and la
   await nothingLeft()
 })
 
-test('geometry of an Arrow file with Z, M and curves becomes flat lines', async (t) => {
+test('Z, M and curves in the geometry of an Arrow file become flat lines', async (t) => {
   const { load, user } = await setupImports(t)
   const shapes = ['POINT ZM (1 2 3 4)', 'CIRCULARSTRING (0 0, 1 1, 2 0)', 'LINESTRING Z (0 0 5, 1 1 5)']
   const q = shapes
@@ -184,7 +184,7 @@ async function exported(user: TestUser, q: string, format: string): Promise<Buff
   return file
 }
 
-test('Parquet and Arrow files in a zip become a table each, and one in .gz too', async (t) => {
+test('each Parquet and Arrow file in a zip becomes a table, and so does one in .gz', async (t) => {
   const { load, user } = await setupImports(t)
   const parquet = parquetOf(places(pointWkb(1, 2)), geoOf({}))
   const arrow = columnFile('pyarrow.arrow')
@@ -203,7 +203,7 @@ test('Parquet and Arrow files in a zip become a table each, and one in .gz too',
   assert.deepEqual(rows, [{ name: 'p0', place: 'POINT(1 2)' }])
 })
 
-test('a Parquet file can be appended, and a row that PostgreSQL refuses can be left out', async (t) => {
+test('a Parquet file can be appended, and a row that PostgreSQL refuses left out', async (t) => {
   const { load, user } = await setupImports(t)
   await load('grows.parquet', parquetOf(places(pointWkb(1, 2)), geoOf({})))
   const broken = places(pointWkb(3, 4), new Uint8Array([1, 2, 3]), pointWkb(5, 6))
@@ -219,7 +219,7 @@ test('a Parquet file can be appended, and a row that PostgreSQL refuses can be l
   assert.deepEqual(rows, [{ x: 1 }, { x: 3 }, { x: 5 }])
 })
 
-test('files without rows, and columns of one name, are kept', async (t) => {
+test('files without rows, and columns with equal names, are imported', async (t) => {
   const { load, user } = await setupImports(t)
   const empty = await load('empty.parquet', parquetOf(places().slice(0, 0), geoOf({})))
   assert.deepEqual([empty.get_error_text, empty.warnings], [null, { empty: ['empty'] }])
