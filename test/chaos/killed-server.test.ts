@@ -10,7 +10,7 @@ import { startPrimary } from '../../chaos/postgres/primary.ts'
 import { mapsOf, segmentsOf } from '../../chaos/postgres/shared-memory.ts'
 import { serverProcesses } from '../../src/postgres/cluster/processes.ts'
 
-test('a server that is killed for good leaves neither files nor shared memory behind', async () => {
+test('an embedded server that is killed leaves neither files nor shared memory behind', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'cartage-killed-'))
   await chmod(dataDir, 0o711)
   const primary = await startPrimary(dataDir)
@@ -22,7 +22,7 @@ test('a server that is killed for good leaves neither files nor shared memory be
   }
   assert.equal(segments.size, 1)
   assert.deepEqual(await segmentsThere(), [...segments])
-  // Whatever else it shares lies in its folder.
+  // Everything else it shares is in its folder.
   for (const pid of pids) assert.doesNotMatch(mapsOf(pid), / \/dev\/shm\/PostgreSQL/)
 
   await primary.remove()

@@ -5,7 +5,10 @@ import type { TestContext } from 'node:test'
 import { promisify } from 'node:util'
 import { scriptArgs } from '../support/service/script.ts'
 
-/** Runs chaos in a small size unless the options say otherwise, with a random seed; answers what reads a number of the report by its name. */
+/**
+ * Runs chaos in a small size unless the options say otherwise, with a random seed; returns a function that reads a
+ * number of the report by its name.
+ */
 export async function runShortChaos(
   t: TestContext,
   options: readonly string[],

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { runShortChaos } from './short-chaos.ts'
 
-test('whatever is killed, stopped, cut, held or promoted: no job is lost, nothing happens twice, and what a job says is true', {
+test("whatever is killed, stopped, cut, held or promoted: no job is lost, nothing is applied twice, and a job's status is true", {
   timeout: 480_000,
 }, async (t) => {
   const count = await runShortChaos(t, ['--seconds', '15'])

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { runShortChaos } from './short-chaos.ts'
 
-test('a job is done only if a promoted synchronous replica has its commit, whatever ended the wait for it', {
+test('a job is done only if a promoted synchronous replica has its commit, however the wait for it ended', {
   timeout: 480_000,
 }, async (t) => {
   const attacks = 'lacks the tail,waits for the replica,cut off the replica'

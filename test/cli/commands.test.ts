@@ -5,7 +5,7 @@ import { serviceCommandNames } from '../../src/cli/service-commands.ts'
 import { cartage, installation } from '../support/http/call.ts'
 import { randomName, setup } from '../support/service/setup.ts'
 
-test('cartage --help lists the commands of users and those of the operator', async () => {
+test('`cartage --help` lists the commands of users and of the operator', async () => {
   const { code, out } = await cartage({}, '--help')
   assert.equal(code, 0)
   for (const command of ['login', 'sql', 'job run', ...serviceCommandNames])
@@ -29,7 +29,7 @@ test('a user is created, listed and deleted; --json prints one JSON document', a
   assert.equal(deleted.out, `deleted user ${username}\n`)
 })
 
-test('an organization is created with its owner, gets a member who is admin, and is deleted', async (t) => {
+test('an organization is created with its owner, gets an admin member, and is deleted', async (t) => {
   const house = await setup(t)
   const [org, owner, member] = [randomName('org'), randomName('owner'), randomName('member')]
   const created = await cartage(installation(house), 'org', 'create', org, '--owner', owner, '--json')
@@ -47,8 +47,8 @@ test('an organization is created with its owner, gets a member who is admin, and
   assert.equal((await cartage(installation(house), 'org', 'delete', org, '--yes')).code, 0)
 })
 
-test('a wrong call is exit code 2 and a sentence on standard error', async () => {
-  // Here nobody can be asked whether to delete.
+test('a wrong call exits with code 2 and a sentence on standard error', async () => {
+  // There is no terminal to ask before deleting.
   for (const args of [['dance'], ['user', 'create'], ['user', 'delete', 'a'], ['org', 'delete', 'a']]) {
     const { code, out, err } = await cartage({}, ...args)
     assert.deepEqual([code, out], [2, ''])
@@ -78,7 +78,7 @@ for (const [what, args] of wrongCalls) {
   })
 }
 
-test('what cannot be done is exit code 1 and a sentence, and nothing is half-made', async (t) => {
+test('a command that fails exits with code 1 and a sentence, and leaves nothing half done', async (t) => {
   const house = await setup(t)
   for (const [args, expected] of [
     [['user', 'create', 'Not_A_Name'], /lower-case/],
@@ -92,11 +92,11 @@ test('what cannot be done is exit code 1 and a sentence, and nothing is half-mad
   }
 })
 
-test('a configuration that makes no sense is told in a sentence', async () => {
+test('an impossible configuration is refused with a sentence', async () => {
   const { code, err } = await cartage({ CARTAGE_PORT: 'eighty' }, 'user', 'list')
   assert.equal(code, 1)
   assert.match(err, /^cartage: CARTAGE_PORT must be a whole number/)
-  // Nobody could log in with them, and a timer that is set for so long is over at once.
+  // PostgreSQL would refuse the last at every login, and a timer set for so long fires at once.
   for (const [name, value] of [
     ['CARTAGE_JOB_TIMEOUT_MS', '2592000000'],
     ['CARTAGE_CONNECTION_WAIT_MS', '2592000000'],

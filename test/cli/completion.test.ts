@@ -9,13 +9,13 @@ import { connection } from '../support/http/call.ts'
 import { userProgram } from '../support/service/program.ts'
 import { setup } from '../support/service/setup.ts'
 
-/** `npm test` installs them where it may. */
+/** `npm test` installs the shells where it can. */
 const unless = (shell: string) => ({
   skip: spawnSync(shell, ['--version']).status === 0 ? false : `there is no ${shell} on this machine`,
 })
 
 test(
-  'fish completes commands, options, tables and files, and runs nothing of what was typed',
+  'fish completes commands, options, tables and files, and runs nothing that was typed',
   unless('fish'),
   async (t) => {
     const { folder, env } = await newFolder(t)
@@ -32,7 +32,7 @@ test(
       '--analyze',
       'create',
       './data.csv',
-      // As a list. Fish quotes what it puts into the line.
+      // The list of candidates. Fish quotes what it puts into the line.
       'evil$(touch ran)',
       '',
     ])
@@ -41,11 +41,11 @@ test(
 )
 
 test(
-  'zsh completes commands, options, tables and files, and runs nothing of what was typed',
+  'zsh completes commands, options, tables and files, and runs nothing that was typed',
   unless('zsh'),
   async (t) => {
     const { folder, env } = await newFolder(t)
-    // In a terminal of its own. Each line is completed, and shown by a key of its own with a mark before and behind.
+    // In its own pseudo-terminal. Each line is completed, then printed by a key binding between two marks.
     const script = `zmodload zsh/zpty
     zpty shell zsh -f -i
     zpty -w shell 'autoload -Uz compinit; compinit -u -D; source <(cartage completion zsh); stty cols 200 -echo

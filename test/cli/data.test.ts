@@ -23,14 +23,14 @@ test('a person runs SQL, a job and copies with a key, over HTTP like everybody e
   assert.equal(await readFile(file, 'utf8'), '1,ONE\n2,TWO\n')
 })
 
-test('a job that fails is exit code 1 with its reason', async (t) => {
+test('a failed job exits with code 1 and the reason', async (t) => {
   const house = await setup(t, { worker: true })
   const { code, out } = await cartage(connection(house), 'job', 'run', 'select 1/0')
   assert.equal(code, 1)
   assert.match(out, / failed: division by zero\n$/)
 })
 
-test('what the service refuses, and a service that is not there, are one sentence each', async (t) => {
+test('a refusal of the service, and an unreachable service, are one sentence each', async (t) => {
   const house = await setup(t)
   const refused = await cartage({ ...connection(house), CARTAGE_API_KEY: 'wrong' }, 'sql', 'select 1')
   assert.deepEqual(
@@ -51,7 +51,7 @@ test('what the service refuses, and a service that is not there, are one sentenc
   )
 })
 
-test('a table is shared and unshared for people', async (t) => {
+test('the command line shares and unshares a table', async (t) => {
   const house = await setup(t)
   await house.user.sql('create table t as select 1 as id')
   const read = () => fetch(`${house.user.base}/api/v2/sql?q=select+*+from+t`)
@@ -65,7 +65,7 @@ test('a table is shared and unshared for people', async (t) => {
   assert.deepEqual([unknown.code, unknown.err], [1, "cartage: Table 'no such table' not found\n"])
 })
 
-test('audit, doctor, repair and hosts answer for an installation', async (t) => {
+test('audit, doctor, repair and hosts work on an installation', async (t) => {
   const house = await setup(t, { isIsolated: true })
   const audit = await cartage(installation(house), 'audit', '--account', house.user.username, '--json')
   assert.equal(audit.code, 0, audit.err)

@@ -11,7 +11,7 @@ import { setup } from '../support/service/setup.ts'
 
 const run = promisify(execFile)
 
-test('the service gives the command line as one file that works in an empty folder', async (t) => {
+test('the service offers the command line as one file that works in an empty folder', async (t) => {
   const house = await setup(t)
   const answer = await fetch(`${house.url}/cli/cartage`)
   assert.equal(answer.status, 200)

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { serviceCommandNames } from '../../src/cli/service-commands.ts'
 import { cartage } from '../support/http/call.ts'
 
-test('help COMMAND and COMMAND --help explain every command and every group of them', async () => {
+test('help COMMAND and COMMAND --help explain every command and every group of commands', async () => {
   const groups = [...serviceCommandNames.map((name) => name.split(' ')[0]!), 'job', 'key', 'copy']
   const asked = ['serve', 'user create', 'table share', 'job run', ...groups]
   await Promise.all(
@@ -23,7 +23,7 @@ test('help COMMAND and COMMAND --help explain every command and every group of t
   assert.ok(out.endsWith('\n\ncartage help user create explains one.\n'), out)
 })
 
-test('a command that begins well is told how it goes on', async () => {
+test('an incomplete command is told how it can continue', async () => {
   const say = async (...args: string[]) => {
     const { code, err } = await cartage({}, ...args)
     assert.equal(code, 2)

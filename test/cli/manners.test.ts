@@ -9,7 +9,7 @@ import { variables } from '../../src/config/known-variables.ts'
 import { beginCartage, cartage, connection, installation } from '../support/http/call.ts'
 import { eventually, setup } from '../support/service/setup.ts'
 
-test('Ctrl-C while a job is awaited cancels the job, whose id was shown', async (t) => {
+test('Ctrl-C while waiting for a job cancels the job, whose id was shown', async (t) => {
   const house = await setup(t, { worker: true })
   const { child, ended } = beginCartage(connection(house), ['job', 'run', 'select pg_sleep(600)'])
   const [line] = await once(child.stderr, 'data')
@@ -23,7 +23,7 @@ test('Ctrl-C while a job is awaited cancels the job, whose id was shown', async 
   assert.equal(await status(), `${id} cancelled\n`)
 })
 
-test('an interrupted copy leaves no file under the final name, and a former one as it was', async (t) => {
+test('an interrupted copy leaves no file under the final name, and keeps an existing one', async (t) => {
   const house = await setup(t)
   const folder = await mkdtemp(join(tmpdir(), 'copy-'))
   const file = join(folder, 'rows.csv')
@@ -38,7 +38,7 @@ test('an interrupted copy leaves no file under the final name, and a former one 
   assert.deepEqual(await readdir(folder), ['rows.csv'])
 })
 
-test('the line of a COPY that is wrong is shown', async (t) => {
+test('an error in a COPY shows the line', async (t) => {
   const house = await setup(t)
   await house.user.sql('create table places (id int, name text)')
   const call = ['copy', 'from', 'copy places from stdin', '-']
@@ -50,7 +50,7 @@ test('the line of a COPY that is wrong is shown', async (t) => {
   )
 })
 
-test('a host, a port, a folder and proxies that cannot be are a sentence each', async (t) => {
+test('an impossible host, port, folder or proxy is a sentence each', async (t) => {
   const house = await setup(t)
   const { port } = new URL(house.url)
   for (const [env, command, sentence] of [
@@ -86,7 +86,7 @@ test('a host, a port, a folder and proxies that cannot be are a sentence each', 
   }
 })
 
-test('a full disk is a sentence with the name of the file', async (t) => {
+test('a full disk gives a sentence with the name of the file', async (t) => {
   const house = await setup(t)
   const rows = `select repeat('x', 1000) from generate_series(1, 2000)`
   for (const args of [
@@ -99,7 +99,7 @@ test('a full disk is a sentence with the name of the file', async (t) => {
   }
 })
 
-test('a list of proxies is addresses, networks and the names of some', () => {
+test('a list of proxies has addresses, networks and named groups', () => {
   const proxies = (list: string) => readConfig({ CARTAGE_TRUSTED_PROXIES: list }).trustedProxies
   assert.equal(proxies('loopback, 10.0.0.0/8,::1,'), 'loopback,10.0.0.0/8,::1')
   for (const list of ['10.0.0.0/99', '10.0.0.0/8,::1/129', '1.2.3', '0.0.0.0/0', '::1%lo'])
@@ -109,7 +109,7 @@ test('a list of proxies is addresses, networks and the names of some', () => {
     )
 })
 
-test("the operator's style of maps is one or two web addresses, and what it loads from are origins", () => {
+test("the operator's map style is one or two web addresses, and what it loads from are origins", () => {
   const light = 'https://a.example/light.json'
   assert.deepEqual(readConfig({ CARTAGE_MAP_STYLE: light }).mapStyle, { light, dark: light })
   const dark = 'https://a.example/dark.json'
@@ -125,14 +125,14 @@ test("the operator's style of maps is one or two web addresses, and what it load
     assert.throws(() => origins(wrong), /CARTAGE_MAP_STYLE_ORIGINS must be a list of origins/)
 })
 
-test('no number is larger than what it is used for can be', () => {
+test('a number beyond what its setting can use is refused', () => {
   const timed = Object.values(variables).filter(({ name }) => /_(MS|DAYS)$|_PER_|_LIMIT$|_QUOTA$/.test(name))
   assert.ok(timed.length > 20)
   for (const { name } of timed)
     assert.throws(() => readConfig({ [name]: '9999999999' }), /must be a whole number from \d+ to \d+, not/)
 })
 
-test('a port in use, an address without scheme and one that is none are a sentence each', async (t) => {
+test('a port in use, an address without scheme and an invalid one are a sentence each', async (t) => {
   const house = await setup(t)
   const { port } = new URL(house.url)
   const busy = await cartage({ ...installation(house), CARTAGE_PORT: port }, 'serve', '--no-worker')
@@ -169,7 +169,7 @@ test('a port in use, an address without scheme and one that is none are a senten
   }
 })
 
-test('secrets come from the environment, a file or standard input; on the command line they are told off', async (t) => {
+test('secrets are read from the environment, a file or standard input, and refused on the command line', async (t) => {
   const house = await setup(t)
   const { CARTAGE_API_KEY: key, ...me } = connection(house)
   const file = join(await mkdtemp(join(tmpdir(), 'key-')), 'key')

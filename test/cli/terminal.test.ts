@@ -23,19 +23,19 @@ test('on a terminal the log is text without a line per request, and the addresse
   assert.doesNotMatch(terminal.shown(), /"level"|request|nobody/)
 })
 
-test('elsewhere the log is JSON lines', async (t) => {
+test('without a terminal the log is JSON lines', async (t) => {
   const house = await setup(t)
   const taken = { ...installation(house), CARTAGE_PORT: new URL(house.url).port, CARTAGE_LOG_LEVEL: 'debug' }
   const { out } = await cartage(taken, 'serve', '--no-worker')
   for (const line of out.trim().split('\n').filter(Boolean)) JSON.parse(line)
 })
 
-test('an unknown CARTAGE_ variable is told, with the one that may be meant', async () => {
+test('an unknown CARTAGE_ variable is reported, with the one that may be meant', async () => {
   const { err } = await cartage({ CARTAGE_PROT: '9', CARTAGE_WHATEVER: 'x' }, '--help')
   assert.equal(err, 'warning: unknown variables, ignored: CARTAGE_PROT (CARTAGE_PORT?), CARTAGE_WHATEVER\n')
 })
 
-test('what is logged cannot steer the terminal', () => {
+test('log messages cannot send control sequences to the terminal', () => {
   const shown: string[] = []
   const stream = { isTTY: false, write: (text: string) => shown.push(text) } as unknown as NodeJS.WriteStream
   const line = {

@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import { cartage, connection } from '../support/http/call.ts'
 import { setup } from '../support/service/setup.ts'
 
-test('rows that are appended get points like those before them', async (t) => {
+test('appended rows get points like the rows before them', async (t) => {
   const { house, me, file } = await setupFile(t, 'name,lon,lat\nEtna,14.9,37.7\n')
   assert.equal((await cartage(me, 'import', file, 'peaks')).code, 0)
   const appended = await cartage(me, 'import', file, 'peaks', '--append')

@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import { cartage, connection } from '../support/http/call.ts'
 import { setup } from '../support/service/setup.ts'
 
-test('import leaves out bad rows and saves them as a file that can be mended and imported', async (t) => {
+test('import leaves out bad rows and saves them as a file that can be repaired and imported', async (t) => {
   const { house, me, folder } = await setupFolder(t)
   const file = join(folder, 'places.csv')
   const rejects = join(folder, 'rejects.csv')
@@ -50,7 +50,7 @@ test('import --upsert updates rows by their key and adds the others', async (t) 
   )
 })
 
-test('options for bad rows that would have no effect are refused', async (t) => {
+test('options for bad rows without any effect are refused', async (t) => {
   const { me, folder } = await setupFolder(t)
   const refused = await cartage(me, 'import', join(folder, 'x.csv'), '--rejects', 'r.csv')
   assert.deepEqual([refused.code, refused.err], [2, 'error: --rejects needs --skip-bad-rows\n'])

@@ -19,7 +19,7 @@ const starts = {
   geojson: '{"type":"FeatureCollection"',
 }
 
-test('the ending of a file says in which format it is exported', async (t) => {
+test('the extension of a file chooses the format of an export', async (t) => {
   const me = connection(await setup(t))
   const folder = await mkdtemp(join(tmpdir(), 'export-'))
   for (const [ending, start] of Object.entries(starts)) {
@@ -31,7 +31,7 @@ test('the ending of a file says in which format it is exported', async (t) => {
   }
 })
 
-test('an export tells what the file does not hold as the query had it', async (t) => {
+test('an export reports what the file cannot hold as the query had it', async (t) => {
   const me = connection(await setup(t))
   const file = join(await mkdtemp(join(tmpdir(), 'export-')), 'times.gpkg')
   const q = `select timestamptz '2026-01-31 10:00:00.123456+00' as at`

@@ -14,7 +14,7 @@ const evil = '\x1b]0;pwn\x07\u009b2J\u202e\r'
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there.
 const steers = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202e]|\r(?!\r?\n)/
 
-test('no value, name, argument or file steers the terminal; in a pipe every byte is exact', async (t) => {
+test('no value, name, argument or file sends control sequences to a terminal; in a pipe every byte is exact', async (t) => {
   const me = connection(await setup(t, { worker: true }))
   const query = `select U&'${escaped(evil)}' as "x${evil.replace('\r', '')}"`
   const folder = await mkdtemp(join(tmpdir(), 'cli-'))
@@ -30,7 +30,7 @@ test('no value, name, argument or file steers the terminal; in a pipe every byte
   const terminal = inTerminal(t, me, calls.map((call) => shellLine(...call)).join('; '))
   await terminal.ended
   assert.ok(terminal.shown().split('pwn').length > calls.length, terminal.shown())
-  // The live view of a job draws its lines anew.
+  // The live view of a job redraws its lines.
   // biome-ignore lint/suspicious/noControlCharactersInRegex: as above.
   const shown = terminal.shown().replace(/\r?\x1b\[(K|\d+A)/g, '')
   assert.doesNotMatch(shown, steers)
@@ -38,7 +38,7 @@ test('no value, name, argument or file steers the terminal; in a pipe every byte
   assert.ok(out.includes(evil), JSON.stringify(out))
 })
 
-test('names of tables, columns and keys, notices and errors steer no terminal, by whichever command they come', async (t) => {
+test('no command prints control sequences in names of tables, columns and keys, notices or errors', async (t) => {
   const house = await setup(t, { worker: true })
   const me = connection(house)
   const name = evil.replace('\r', '')
@@ -73,12 +73,12 @@ test('names of tables, columns and keys, notices and errors steer no terminal, b
   assert.doesNotMatch(terminal.shown().replace(/\r?\x1b\[(K|\d+A)/g, ''), steers)
 })
 
-test('in the SQL shell the Tab key offers names that can be typed, and no others', async (t) => {
+test('in the SQL shell the Tab key offers only names that can be typed', async (t) => {
   const house = await setup(t)
   await house.user.sql(`create table "pwn${evil.replace('\r', '')}" (pwned_a int, pwned_b int)`)
   const terminal = inTerminal(t, connection(house), shellLine('sql'))
   await eventually(() => assert.match(terminal.shown(), /=> /), 60_000)
-  // Until the names have been learned, the key offers nothing; one that arrives together with text is text.
+  // Before the names are loaded, Tab offers nothing; a Tab that arrives together with text is text.
   await eventually(async () => {
     terminal.type('\x15pwn')
     await eventually(() => assert.match(terminal.shown(), /pwn$/), 5_000)
@@ -92,7 +92,7 @@ test('in the SQL shell the Tab key offers names that can be typed, and no others
   assert.doesNotMatch(terminal.shown(), /\]0;/)
 })
 
-test('what is said of wrong calls and files is harmless in a log too', async () => {
+test('messages about wrong calls and files are harmless in a log too', async () => {
   const me = { CARTAGE_URL: 'http://127.0.0.1:9', CARTAGE_USER: 'a', CARTAGE_API_KEY: 'b' }
   const calls = [
     [evil],
@@ -108,7 +108,7 @@ test('what is said of wrong calls and files is harmless in a log too', async () 
   }
 })
 
-test('a line of a detail does not look like one of ours', async (t) => {
+test("a line of an error's detail cannot look like a line of the command", async (t) => {
   const { err } = await cartage(
     connection(await setup(t)),
     'sql',
@@ -117,7 +117,7 @@ test('a line of a detail does not look like one of ours', async (t) => {
   assert.ok(err.startsWith('error: a\n  b\ndetail: c\n  hint: d\n'), err)
 })
 
-test('a file is written under a fresh name, whatever lies in wait there', async (t) => {
+test('a file is written under a new name, whatever exists under the old one', async (t) => {
   const me = connection(await setup(t))
   const folder = await mkdtemp(join(tmpdir(), 'cli-'))
   const victim = join(folder, 'victim')
@@ -129,7 +129,7 @@ test('a file is written under a fresh name, whatever lies in wait there', async 
   assert.deepEqual((await readdir(folder)).sort(), ['victim', 'x.csv', 'x.csv.part'])
 })
 
-test('a file that is written again keeps its rights, and a new one has the usual', async (t) => {
+test('an overwritten file keeps its permissions, and a new one has the default', async (t) => {
   const me = connection(await setup(t))
   const folder = await mkdtemp(join(tmpdir(), 'cli-'))
   const file = join(folder, 'x.csv')
@@ -145,7 +145,7 @@ test('a file that is written again keeps its rights, and a new one has the usual
   assert.equal((await stat(fresh)).mode & 0o777, 0o666 & ~process.umask())
 })
 
-test('coordinates that are none are told with the number of their feature', async () => {
+test('invalid coordinates are reported with the number of their feature', async () => {
   const me = { CARTAGE_URL: 'http://127.0.0.1:9', CARTAGE_USER: 'a', CARTAGE_API_KEY: 'b' }
   const folder = await mkdtemp(join(tmpdir(), 'cli-'))
   const good = { type: 'Point', coordinates: [1, 2] }
@@ -175,7 +175,7 @@ test('coordinates that are none are told with the number of their feature', asyn
   }
 })
 
-test('an answer that is not one of the service is an error, and so is a full disk', async (t) => {
+test('an answer that is not from the service is an error, and so is a full disk', async (t) => {
   for (const answer of ['{}', 'null']) {
     const server = createServer((request, response) => {
       request.resume().on('end', () => response.setHeader('content-type', 'application/json').end(answer))
@@ -213,7 +213,7 @@ test('an answer that is not one of the service is an error, and so is a full dis
     for (const call of calls) {
       const { code, out, err } = await cartage(me, ...call.split(' '))
       assert.deepEqual([code, out], [1, ''], `${call}: ${answer}: ${err}`)
-      // The sender of a job is told how to send it again.
+      // The sender of a job is told how to repeat it.
       assert.match(err, /^(to send it again .*\n)?error: The (answer|service) .*\n$/, call)
     }
   }
@@ -229,7 +229,7 @@ test('an answer that is not one of the service is an error, and so is a full dis
 const escaped = (text: string) =>
   [...text].map((character) => `\\${character.charCodeAt(0).toString(16).padStart(4, '0')}`).join('')
 
-test('a file that is missing, a folder, empty, broken or a pipe is a sentence, never a stack trace', async () => {
+test('a missing, empty or broken file, a folder and a pipe give a sentence, never a stack trace', async () => {
   const me = { CARTAGE_URL: 'http://127.0.0.1:9', CARTAGE_USER: 'a', CARTAGE_API_KEY: 'b' }
   const folder = await mkdtemp(join(tmpdir(), 'files-'))
   const file = async (name: string, content: string | Uint8Array) => {

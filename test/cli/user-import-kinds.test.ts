@@ -23,7 +23,7 @@ async function setupFiles(t: TestContext, files: Record<string, string | Buffer>
   return { ...house, me: connection(house), at: (name: string) => join(folder, name) }
 }
 
-test('import makes tables of other kinds of files by the service, and says what was assumed', async (t) => {
+test('import creates tables from other kinds of files through the service, and says what was assumed', async (t) => {
   const shp = [...made('ESRI Shapefile', 'roads.shp', places)].filter(([name]) => !name.endsWith('.prj'))
   const { me, at, user } = await setupFiles(t, {
     'towns.gpkg': made('GPKG', 'towns.gpkg', places).get('towns.gpkg')!,
@@ -53,7 +53,7 @@ test('import makes tables of other kinds of files by the service, and says what 
   assert.match(bad.err, /^error: .*bad\.gpkg is not a file that can be imported\. Supported: .* \(1002\)\n$/)
 })
 
-test('--layer takes some layers of a file, --append adds to a table, --skip-bad-rows leaves rows out', async (t) => {
+test('--layer imports some layers of a file, --append adds to a table, --skip-bad-rows leaves rows out', async (t) => {
   const features = ['1', 'two', '3'].map((n) => ({ type: 'Feature', properties: { n }, geometry: null }))
   const { me, at, user } = await setupFiles(t, {
     'trip.kml': kml('Stops', 'Sights, old', 'Rest'),
@@ -76,7 +76,7 @@ test('--layer takes some layers of a file, --append adds to a table, --skip-bad-
     assert.equal((await cartage(me, 'import', at('trip.kml'), ...wrong)).code, 2, wrong.join(' '))
 })
 
-test('--upsert with --on-conflict nothing keeps the rows that are stored, from every kind of file', async (t) => {
+test('--upsert with --on-conflict nothing keeps the stored rows, with every kind of file', async (t) => {
   const pairs = [
     { k: 1, name: 'ONE' },
     { k: 3, name: 'three' },
@@ -115,7 +115,7 @@ test('--upsert with --on-conflict nothing keeps the rows that are stored, from e
   }
 })
 
-test('import reads standard input and an address', async (t) => {
+test('import reads standard input and a URL', async (t) => {
   const { me, user, service } = await setupFiles(t, {})
   const csv = 'a,b\n1,"two\nlines"\n2,x\n'
   const piped = await beginCartage(me, ['import', '-', 'piped'], csv).ended
@@ -139,7 +139,7 @@ test('import reads standard input and an address', async (t) => {
   assert.match((await cartage(me, 'import', address)).err, /^far: 2 rows in /)
 })
 
-test('a terminal shows how far an import is, and Ctrl-C cancels it', async (t) => {
+test('a terminal shows the progress of an import, and Ctrl-C cancels it', async (t) => {
   const features = Array.from({ length: 150_000 }, (_, n) => ({
     type: 'Feature',
     properties: { n, text: `feature ${n}` },
@@ -155,7 +155,7 @@ test('a terminal shows how far an import is, and Ctrl-C cancels it', async (t) =
   await nothingLeft()
 })
 
-test('--rejects saves the rows that the service left out, to mend and import again', async (t) => {
+test('--rejects saves the rows that the service left out, to repair and import again', async (t) => {
   const features = ['1', 'two, "2"', '3'].map((n) => ({
     type: 'Feature',
     properties: { n, s: 'a\tb\\' },

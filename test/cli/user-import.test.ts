@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import { cartage, connection, inTerminal, shellLine } from '../support/http/call.ts'
 import { eventually, setup } from '../support/service/setup.ts'
 
-test('a file becomes a table with types, points and a key, by the lines that the plan shows', async (t) => {
+test('import creates the table with the types, points and key that the plan shows', async (t) => {
   const house = await setup(t, { worker: true })
   const me = connection(house)
   const folder = await mkdtemp(join(tmpdir(), 'import-'))
@@ -62,7 +62,7 @@ hint: --type größe=text loads the values unchanged.\n`,
   assert.equal((await cartage(me, 'export', 'quakes', '-o', drawing, '--format', 'csv')).code, 0)
 })
 
-test('what `--format tsv` wrote is imported with its NULLs and its empty texts', async (t) => {
+test('what `--format tsv` wrote is imported with its NULLs and empty texts', async (t) => {
   const house = await setup(t, { worker: true })
   const me = connection(house)
   const file = join(await mkdtemp(join(tmpdir(), 'import-')), 'kept.tsv')
@@ -76,7 +76,7 @@ test('what `--format tsv` wrote is imported with its NULLs and its empty texts',
   assert.equal((await house.user.sql('select * from kept where name is null')).rowCount, 2)
 })
 
-test('what import does not read, and an empty line, are told as that', async (t) => {
+test('a file that import cannot read, and an empty line, are reported as such', async (t) => {
   const house = await setup(t)
   const me = connection(house)
   const folder = await mkdtemp(join(tmpdir(), 'import-'))
@@ -91,7 +91,7 @@ test('what import does not read, and an empty line, are told as that', async (t)
   }
 })
 
-test('--header and --no-header say what the first line is, whatever it looks like', async (t) => {
+test('--header and --no-header decide what the first line is, whatever it looks like', async (t) => {
   const me = connection(await setup(t, { worker: true }))
   const folder = await mkdtemp(join(tmpdir(), 'import-'))
   const plan = async (text: string, ...flags: string[]) => {
@@ -125,7 +125,7 @@ test('--header and --no-header say what the first line is, whatever it looks lik
   assert.equal((await cartage(me, 'import', point, '--header')).code, 2)
 })
 
-test('a very wide table is made and appended to, whatever the order of the columns in the file', async (t) => {
+test('a very wide table is created and appended to, with the columns of the file in any order', async (t) => {
   const house = await setup(t, { worker: true })
   const me = connection(house)
   const file = join(await mkdtemp(join(tmpdir(), 'import-')), 'wide.csv')
@@ -149,7 +149,7 @@ test('a very wide table is made and appended to, whatever the order of the colum
   ])
 })
 
-test('import says why a column is text, and reads as NULL what it is told to', async (t) => {
+test('import shows why a column is text, and reads the chosen texts as NULL', async (t) => {
   const { house, me, path } = await setupText(t, 'sizes.csv', `id,size\n${'1,2\n'.repeat(3_000)}4,n/a\n5,-\n`)
   const plain = await cartage(me, 'import', path, '--dry-run')
   assert.match(
@@ -166,7 +166,7 @@ test('import says why a column is text, and reads as NULL what it is told to', a
   ])
 })
 
-test('a terminal is asked for the order of day and month if the file does not tell, and --dates answers before', async (t) => {
+test('on a terminal import asks for the order of day and month if the file is ambiguous, and --dates answers it', async (t) => {
   const { house, me, path } = await setupText(t, 'days.csv', 'id,opened\n1,03/04/2026\n2,05/06/2026\n')
   const unasked = await cartage(me, 'import', path, '--dry-run')
   assert.match(
@@ -191,7 +191,7 @@ test('a terminal is asked for the order of day and month if the file does not te
   assert.equal((await cartage(me, 'import', path, '--dates', 'ymd')).code, 2)
 })
 
-test('numbers with a decimal comma and times without a zone keep what they mean', async (t) => {
+test('numbers with a decimal comma and times without a zone keep their meaning', async (t) => {
   const csv = 'name;price;at\na;1.234,50;2026-01-31 10:00\nb;-0,5;2026-01-31T11:30:00\n'
   const { house, me, path } = await setupText(t, 'prices.csv', csv)
   const loaded = await cartage(me, 'import', path, '--no-prepare')
@@ -204,7 +204,7 @@ test('numbers with a decimal comma and times without a zone keep what they mean'
   ])
 })
 
-test('dates, times, arrays and any text come back from `--format tsv` as they were', async (t) => {
+test('dates, times, arrays and any text are imported from `--format tsv` unchanged', async (t) => {
   const house = await setup(t, { worker: true })
   const me = connection(house)
   const file = join(await mkdtemp(join(tmpdir(), 'import-')), 'whole.tsv')

@@ -38,7 +38,7 @@ test('the shell edits a statement, repeats it until Ctrl-C, and runs it as a job
   assert.deepEqual(rows, [{ id: 1 }, { id: 2 }, { id: 3 }])
 })
 
-test('what was run in the shell is in the history of the key, which a command lists', async (t) => {
+test('statements run in the shell are in the history of the key, which a command lists', async (t) => {
   const house = await setup(t, withWorker)
   const me = connection(house)
   const terminal = inTerminal(t, me, shellLine('sql'))
@@ -70,7 +70,7 @@ test('what was run in the shell is in the history of the key, which a command li
   assert.equal((await cartage(me, 'history', '--of', 'none')).code, 1)
 })
 
-test('the shell lists every table, by name', async (t) => {
+test('the shell lists every table by name', async (t) => {
   const house = await setup(t, withWorker)
   await house.user.sql(
     "do $$ begin for n in 100..220 loop execute format('create table t%s (id int)', n); end loop; end $$",
@@ -85,7 +85,7 @@ test('the shell lists every table, by name', async (t) => {
   assert.equal(await terminal.ended, 0)
 })
 
-test('rows that are taller than the terminal go through the pager, which one may leave early', async (t) => {
+test('rows taller than the terminal go through the pager, which may be left early', async (t) => {
   const house = await setup(t, withWorker)
   const pager = await program('pager', 'echo "paged $1"; head -n 4')
   const show = async (rows: number) => {
@@ -99,7 +99,7 @@ test('rows that are taller than the terminal go through the pager, which one may
   assert.match(await show(100_000), /^paged -S\r\n +n\r\n─+\r\n +1\r\n +2\r\n$/)
 })
 
-test('open prints the address of the console, and at a terminal opens it', async (t) => {
+test('open prints the address of the console, and opens it if there is a terminal', async (t) => {
   const house = await setup(t, withWorker)
   const me = connection(house)
   const address = `${house.url}/console/`
@@ -112,7 +112,7 @@ test('open prints the address of the console, and at a terminal opens it', async
   await eventually(async () => assert.equal(await readFile(`${opener}.opened`, 'utf8'), `${address}\n`))
 })
 
-/** A program of a few lines of shell, in a folder of its own. */
+/** Writes a shell script as a program in a folder of its own. */
 async function program(name: string, lines: string): Promise<string> {
   const file = join(await mkdtemp(join(tmpdir(), 'program-')), name)
   await writeFile(file, `#!/bin/sh\n${lines}\n`)

@@ -11,7 +11,7 @@ import { eventually, type Setup, setup } from '../support/service/setup.ts'
 
 const withWorker = { worker: true }
 
-test('an import shows how far it is, and Ctrl-C leaves neither rows nor table', async (t) => {
+test('an import shows its progress, and Ctrl-C leaves neither rows nor table', async (t) => {
   const house = await setup(t, withWorker)
   await house.user.sql('create domain sluggish as text check (pg_sleep(0.02)::text is not null)')
   const file = join(await mkdtemp(join(tmpdir(), 'import-')), 'slow.csv')
@@ -21,10 +21,10 @@ test('an import shows how far it is, and Ctrl-C leaves neither rows nor table', 
   const shown = () => terminal.shown().replaceAll('\r\x1b[K', '')
   const progress = /█*░+ {2}\d+ % {2}[\d.]+( [kM]B)? of 20 MB {2}[\d.]+ [kM]?B\/s {2}\d+(\.\d)? \w+ left/
   await eventually(() => assert.match(shown(), progress), 60_000)
-  // Before it, on a busy machine, how far the reading is.
+  // On a busy machine the progress of reading comes first.
   assert.ok(shown().includes('slow.csv  1 column, 1,000 rows, 20 MB\r\n  name sluggish\r\n'), shown())
   const tables = async () => (await house.user.sql("select 1 from pg_class where relname = 'slow'")).rowCount
-  // Nobody sees it before its rows are stored.
+  // The table is not visible before its rows are stored.
   assert.equal(await tables(), 0)
   terminal.type('\x03')
   assert.equal(await terminal.ended, 130)
@@ -33,7 +33,7 @@ test('an import shows how far it is, and Ctrl-C leaves neither rows nor table', 
   assert.equal(await tables(), 0)
 })
 
-test('an import that is killed leaves neither rows nor table', async (t) => {
+test('a killed import leaves neither rows nor table', async (t) => {
   const house = await setup(t, withWorker)
   const file = join(await mkdtemp(join(tmpdir(), 'import-')), 'slow.csv')
   await house.user.sql('create domain sluggish as text check (pg_sleep(0.02)::text is not null)')
@@ -46,7 +46,7 @@ test('an import that is killed leaves neither rows nor table', async (t) => {
   assert.equal((await house.user.sql("select from pg_class where relname = 'slow'")).rowCount, 0)
 })
 
-test('an import whose answer is lost finds its rows in the new table; rows that were appended stay in doubt', async (t) => {
+test('an import whose answer is lost finds its rows in the new table; for an append the outcome is unknown', async (t) => {
   const house = await setup(t, withWorker)
   const front = await startFront(t, house.url)
   const me = { ...connection(house), CARTAGE_URL: front.url }
@@ -69,7 +69,7 @@ test('an import whose answer is lost finds its rows in the new table; rows that 
   assert.ok(!front.seen.slice(-1)[0]!.includes('copyfrom'), 'no row is sent')
 })
 
-test('the second Ctrl-C of job run does not wait for the cancel, and tells how to do it', async (t) => {
+test('the second Ctrl-C of job run does not wait for the cancel and prints the command to do it', async (t) => {
   const house = await setup(t, withWorker)
   const { child, ended } = beginCartage(connection(house), ['job', 'run', 'select pg_sleep(60)'])
   let told = ''
@@ -82,7 +82,7 @@ test('the second Ctrl-C of job run does not wait for the cancel, and tells how t
     return found[1]!
   }, 60_000)
   await eventually(() => assertAsleep(house), 60_000)
-  // The cancel waits for the row of the job.
+  // The cancel waits for the lock of the job's row.
   const holder = await house.service.services.databases.control.connect()
   try {
     await holder.query('begin')
@@ -104,7 +104,7 @@ async function assertAsleep({ admin, user }: Setup): Promise<void> {
   assert.equal((await admin(sleeping, [user.account.database])).rowCount, 1)
 }
 
-test('Ctrl-C of job wait stops watching only', async (t) => {
+test('Ctrl-C of job wait only stops watching', async (t) => {
   const house = await setup(t, withWorker)
   const jobs = jobApi(house.user)
   const { job_id: id } = await jobs.submit('select pg_sleep(600)')

@@ -8,7 +8,7 @@ import { eventually, setup } from '../support/service/setup.ts'
 
 const withWorker = { worker: true }
 
-test('a chain is shown live; Ctrl-C cancels it and tells what became of each statement', async (t) => {
+test('a chain is shown live; Ctrl-C cancels it and shows the outcome of each statement', async (t) => {
   const house = await setup(t, withWorker)
   const file = join(await mkdtemp(join(tmpdir(), 'job-')), 'rebuild.sql')
   await writeFile(
@@ -62,7 +62,7 @@ test('a job is queued with its options, listed, waited for and run again', async
   )
 })
 
-test('cartage job follow shows a bar while PostgreSQL tells a percent', async (t) => {
+test('`cartage job follow` shows a bar while PostgreSQL reports a percent', async (t) => {
   const house = await setup(t, withWorker)
   const me = connection(house)
   await house.user.sql(`create table big as select n from generate_series(1, 2000) n;

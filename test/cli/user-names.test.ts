@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import { cartage, connection } from '../support/http/call.ts'
 import { setup } from '../support/service/setup.ts'
 
-test('every command takes the name of a table as the list shows it, with its schema, or as SQL writes it', async (t) => {
+test('every command takes a table name as the list shows it, with its schema, or as SQL writes it', async (t) => {
   const house = await setup(t, { worker: true })
   const me = connection(house)
   const file = join(await mkdtemp(join(tmpdir(), 'names-')), 'rows.csv')

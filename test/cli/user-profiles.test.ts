@@ -9,7 +9,7 @@ import { beginCartage, cartage, connection, inTerminal, shellLine } from '../sup
 import { userProgram } from '../support/service/program.ts'
 import { eventually, setup } from '../support/service/setup.ts'
 
-test('login keeps a key in a file for its owner alone, and the key is shown nowhere', async (t) => {
+test('login stores a key in a file that only its owner can read, and never prints it', async (t) => {
   const { home, url, user, key } = await newHome(t)
   const terminal = inTerminal(t, home, shellLine('login', '--url', url, '--user', user))
   await eventually(() => assert.match(terminal.shown(), /Key \(not shown\): /), 60_000)
@@ -41,7 +41,7 @@ test('login keeps a key in a file for its owner alone, and the key is shown nowh
   assert.equal((await cartage(home, 'whoami')).code, 4)
 })
 
-test('a command may give the key, which is in no argument of a process', async (t) => {
+test('a command in the configuration may supply the key, which then appears in no process arguments', async (t) => {
   const { home, url, user, key } = await newHome(t)
   const wrong = await beginCartage(home, ['login', '--url', url, '--user', user, '--key-stdin'], 'wrong')
     .ended
@@ -63,7 +63,7 @@ test('a command may give the key, which is in no argument of a process', async (
 
 const commandLine = (pid: number) => readFile(`/proc/${pid}/cmdline`, 'utf8')
 
-test('a folder names service and user, but neither holds a key nor leads one to a stranger', async (t) => {
+test("a folder's file names service and user, but neither holds a key nor sends one to another service", async (t) => {
   const { home, url, user, key } = await newHome(t)
   await beginCartage(home, ['login', '--url', url, '--user', user, '--key-stdin'], key).ended
   const call = async (settings: object, env: Record<string, string> = {}) => {
@@ -87,7 +87,7 @@ test('a folder names service and user, but neither holds a key nor leads one to 
   assert.deepEqual(await call({ url: 'http://127.0.0.1:9', user }, { CARTAGE_API_KEY: key }), stranger)
 })
 
-test('login sends no key to the address of a folder before the person has seen it', async (t) => {
+test("login sends no key to the address in a folder's file before the person has seen it", async (t) => {
   const { home, url, user, key } = await newHome(t)
   const folder = await mkdtemp(join(tmpdir(), 'folder-'))
   await writeFile(join(folder, '.cartage.json'), JSON.stringify({ url, user }))
@@ -119,7 +119,7 @@ test('login sends no key to the address of a folder before the person has seen i
   assert.match(agreed.shown(), /logged in as /)
 })
 
-test('.cartage.json of another user of the machine is not read', {
+test('.cartage.json of another user of the machine is ignored', {
   skip: process.getuid?.() !== 0,
 }, async (t) => {
   const { home, url, user, key } = await newHome(t)
@@ -140,7 +140,7 @@ test('.cartage.json of another user of the machine is not read', {
   assert.match(stderr, /^warning: .cartage.json belongs to another user, so it is not read\n/)
 })
 
-test('bash runs nothing of a name that it completes, and the terminal gets no name that would steer it', async (t) => {
+test('bash runs nothing in a name that it completes, and completion prints no control sequences', async (t) => {
   const { home, house } = await newHome(t)
   const folder = await mkdtemp(join(tmpdir(), 'bin-'))
   await symlink(userProgram, join(folder, 'cartage'))
@@ -162,7 +162,7 @@ test('bash runs nothing of a name that it completes, and the terminal gets no na
   assert.deepEqual(await readdir(folder), ['cartage'])
 })
 
-test('bash completes commands of users and the operator, options, tables and keys, and runs nothing of what was typed', async (t) => {
+test('bash completes commands of users and the operator, options, tables and keys, and runs nothing that was typed', async (t) => {
   const { home, house } = await newHome(t)
   await house.user.sql('create table places_of_note as select 1 as id')
   const folder = await mkdtemp(join(tmpdir(), 'bin-'))
@@ -204,7 +204,7 @@ test('bash completes commands of users and the operator, options, tables and key
   assert.deepEqual(await readdir(folder), ['cartage'])
 })
 
-test('a statement over lines, a command and Ctrl-C work interactively; no token enters the history', async (t) => {
+test('a statement of several lines, a command and Ctrl-C work interactively; no token enters the history', async (t) => {
   const { home, house, key } = await newHome(t)
   const terminal = inTerminal(t, { ...home, ...connection(house) }, shellLine('sql'))
   const says = (pattern: RegExp) => eventually(() => assert.match(terminal.shown(), pattern), 60_000)

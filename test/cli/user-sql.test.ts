@@ -17,7 +17,7 @@ const table = [
   '',
 ].join('\n')
 
-test('on a terminal rows are a table, in a pipe NDJSON, and the last line is talk', async (t) => {
+test('rows are a table on a terminal and NDJSON in a pipe, and the last line goes to stderr', async (t) => {
   const { me } = await withPlaces(t)
   const terminal = inTerminal(t, me, shellLine('sql', twoPlaces, '--no-progress'))
   assert.equal(await terminal.ended, 0)
@@ -33,7 +33,7 @@ test('on a terminal rows are a table, in a pipe NDJSON, and the last line is tal
   assert.equal((await cartage(me, 'sql', twoPlaces, '--format', 'table', '--quiet')).err, '')
 })
 
-test('every format keeps every digit, and NULL apart from an empty text', async (t) => {
+test('every format keeps every digit and distinguishes NULL from an empty text', async (t) => {
   const { me } = await withPlaces(t)
   const query = `select 9007199254740993 as long, 1.50 as "1", null as n, '' as e, E'a\\tb\\nc|d' as t`
   const shown: Record<string, string> = {
@@ -58,7 +58,7 @@ test('every format keeps every digit, and NULL apart from an empty text', async 
   assert.ok(out.endsWith('}\n'))
 })
 
-test('a narrow terminal cuts text with a sign, never numbers, and else shows row by row', async (t) => {
+test('a narrow terminal cuts text with a mark, never numbers, or shows the rows one by one', async (t) => {
   const { me } = await withPlaces(t)
   const query = "select name, pop, repeat('x', 90) as long from places order by pop desc limit 1"
   const wide = inTerminal(t, me, shellLine('sql', query, '--no-progress'))
@@ -74,7 +74,7 @@ test('a narrow terminal cuts text with a sign, never numbers, and else shows row
   assert.ok(narrow.shown().includes(`long │ ${'x'.repeat(90)}\r\n`), narrow.shown())
 })
 
-test('a message takes the place of the line of progress', async (t) => {
+test('a message replaces the progress line', async (t) => {
   const { me } = await withPlaces(t)
   const slow =
     "select pg_sleep(2)::text as slept, pop, pop as p2, repeat('x', 90) as long from places limit 1"
@@ -84,7 +84,7 @@ test('a message takes the place of the line of progress', async (t) => {
   assert.ok(terminal.shown().includes('\r\x1b[Ktoo wide for a table'), terminal.shown())
 })
 
-test('a misspelt column is marked at its place, in an argument and in a file', async (t) => {
+test('a misspelt column is marked at its position, in an argument and in a file', async (t) => {
   const { me, folder } = await withPlaces(t)
   const hint = 'hint: Perhaps you meant to reference the column "places.name".\n'
   const misspelt = await cartage(me, 'sql', 'select nam from places')
@@ -103,7 +103,7 @@ test('a misspelt column is marked at its place, in an argument and in a file', a
   })
 })
 
-test('a file runs statement by statement, with -1 in one transaction', async (t) => {
+test('a file runs statement by statement, and with -1 in one transaction', async (t) => {
   const { me, house } = await withPlaces(t)
   const text = 'create table a as select 1 as id;\nselect 1/0;\n'
   const apart = await beginCartage(me, ['sql'], text).ended
@@ -114,7 +114,7 @@ test('a file runs statement by statement, with -1 in one transaction', async (t)
   await assert.rejects(house.user.sql('select * from b'), /does not exist/)
 })
 
-test('a statement over the limit is offered as a job', async (t) => {
+test('for a statement beyond the time limit the command suggests a job', async (t) => {
   const house = await setup(t, { config: { queryTimeoutMs: 1_000 } })
   const stopped = await cartage(connection(house), 'sql', "select pg_sleep(60), 'it''s'")
   assert.equal(stopped.code, 3)
@@ -124,7 +124,7 @@ test('a statement over the limit is offered as a job', async (t) => {
   )
 })
 
-test('Ctrl-C ends the statement in the database, exit code 130', async (t) => {
+test('Ctrl-C ends the statement in the database and exits with code 130', async (t) => {
   const { me, house } = await withPlaces(t)
   const { child, ended } = beginCartage(me, ['sql', 'select pg_sleep(600) /* interrupted */'])
   const running = async () =>
@@ -139,7 +139,7 @@ test('Ctrl-C ends the statement in the database, exit code 130', async (t) => {
   await eventually(async () => assert.equal(await running(), 0))
 })
 
-test('a file of rows is whole or not there, and its ending says the format', async (t) => {
+test('a file of rows is complete or absent, and its extension chooses the format', async (t) => {
   const { me, folder } = await withPlaces(t)
   const file = join(folder, 'places.csv')
   assert.equal((await cartage(me, 'sql', twoPlaces, '-o', file)).code, 0)
@@ -151,7 +151,7 @@ test('a file of rows is whole or not there, and its ending says the format', asy
   assert.deepEqual(await readdir(folder), ['places.csv'])
 })
 
-test('a plan that is carried out changes nothing', async (t) => {
+test('sql --analyze is rolled back and changes nothing', async (t) => {
   const { me, house } = await withPlaces(t)
   const plan = await cartage(me, 'sql', 'delete from places', '--analyze', '--format', 'tsv')
   assert.match(plan.out, /Delete on places .*actual time/)
@@ -161,12 +161,12 @@ test('a plan that is carried out changes nothing', async (t) => {
   assert.match(wrong.err, /\n {4}│ {8}\^\^\^\n/)
 })
 
-test('a plan is of one statement, and PostgreSQL is the judge of that', async (t) => {
+test('a plan takes exactly one statement, as PostgreSQL counts statements', async (t) => {
   const { me, house } = await withPlaces(t)
   await house.user.sql(
     "create function add_place() returns void language sql as $$ insert into places values ('new', 1) $$",
   )
-  // The first two hide their semicolon from a reader who does not know all rules of PostgreSQL.
+  // The first two hide their semicolon from a parser that does not know all rules of PostgreSQL.
   const several = [
     "select E'a'\n'\\' || '; delete from places; --'",
     'select 1 as €$$; delete from places; --$$',
@@ -209,7 +209,7 @@ test('--as runs with the rights of another key, whose grants may come from a fil
   })
 })
 
-test('a million rows pass with flat memory, and head ends them quietly', async (t) => {
+test('a million rows need constant memory, and head ends them without an error', async (t) => {
   const { me, folder } = await withPlaces(t)
   const query = 'select n as id, md5(n::text) as name from generate_series(1, 1000000) n'
   const line = (format: string) => shellLine('sql', query, '--format', format)
@@ -243,7 +243,7 @@ async function withPlaces(t: TestContext) {
   return { house, me: connection(house), folder: await mkdtemp(join(tmpdir(), 'cli-')) }
 }
 
-test('values are bound to names and places, and never become part of the text', async (t) => {
+test('values are bound by name or position and never become part of the text', async (t) => {
   const house = await setup(t)
   const me = connection(house)
   const named = await cartage(

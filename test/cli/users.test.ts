@@ -6,7 +6,7 @@ import { addressOf } from '../../src/postgres/hosts.ts'
 import { cartage, installation, inTerminal, shellLine } from '../support/http/call.ts'
 import { eventually, setup } from '../support/service/setup.ts'
 
-test('a user is shown with its limits and its host; the master key on demand, and it can be replaced', async (t) => {
+test('a user is shown with its limits and host, and on request its master key, which can be replaced', async (t) => {
   const house = await setup(t)
   const { username, masterToken, base } = house.user
   const operator = installation(house)
@@ -56,7 +56,7 @@ test('a user is shown with its limits and its host; the master key on demand, an
   assert.deepEqual(changes.slice(0, 3), ['key.regenerated', 'key.shown', 'user.changed'])
 })
 
-test('a person at a terminal is asked before a user is deleted', async (t) => {
+test('on a terminal the command asks before it deletes a user', async (t) => {
   const house = await setup(t)
   const { username } = house.user
   const answering = async (typed: string) => {
@@ -74,7 +74,7 @@ test('a person at a terminal is asked before a user is deleted', async (t) => {
   assert.match(await answering(username), new RegExp(`deleted user ${username}`))
 })
 
-test('a host that has users is not removed, nor the first one, and one without is forgotten', async (t) => {
+test('neither the first host nor one with users can be removed; an empty one can', async (t) => {
   const house = await setup(t, { isIsolated: true })
   const { installation: opened, databases } = house.service.services
   const sealed = opened.secrets.seal('postgres://nobody@127.0.0.1:9/postgres')

@@ -22,7 +22,7 @@ test('a refusal is thrown with its status, its text and the id of the request', 
   await assert.rejects(client.sql('select x'), { status: 400, message: 'column "x" does not exist' })
 })
 
-test('rows have the digits that PostgreSQL gave', async (t) => {
+test('rows have the digits that PostgreSQL sent', async (t) => {
   const client = clientOf(t, await setup(t))
   const { rows } = await client.sql('select 9007199254740993 as long, 1.50 as price, 0.5 as half, 2 as two')
   const { price, ...others } = rows[0]!
@@ -30,7 +30,7 @@ test('rows have the digits that PostgreSQL gave', async (t) => {
   assert.equal(String(price), '1.50')
 })
 
-test('rows go in and out as streams, plain or compressed', async (t) => {
+test('rows are sent and received as streams, plain or compressed', async (t) => {
   const client = clientOf(t, await setup(t))
   await client.sql('create table t (n int)')
   const rows = async function* () {
@@ -46,7 +46,7 @@ test('rows go in and out as streams, plain or compressed', async (t) => {
   }
 })
 
-test('a table is made with its rows, whatever they come as, and a COPY may be longer than an address', async (t) => {
+test('a table is created with its rows from any source, and a COPY may be longer than a URL', async (t) => {
   const client = clientOf(t, await setup(t))
   const create = 'create table t (n int) -- ü'
   await assert.rejects(client.copyFrom('copy t from stdin', 'x\n', { create }), { status: 400 })
@@ -76,7 +76,7 @@ test('an upload that is refused early ends with the reason, not with a broken co
   assert.ok(endless.destroyed)
 })
 
-test('a job is created once however often its request is repeated', async (t) => {
+test('a job is created once, however often its request is repeated', async (t) => {
   const client = clientOf(t, await setup(t))
   const options = { idempotencyKey: 'the same' }
   const first = await client.jobs.create('select 1', options)
@@ -87,7 +87,7 @@ test('a job is created once however often its request is repeated', async (t) =>
   assert.equal((await client.jobs.finished(first.job_id)).status, 'cancelled')
 })
 
-test('the client for browsers asks for nothing of Node, and is small', async () => {
+test('the browser client needs nothing of Node and is small', async () => {
   const { outputFiles } = await build({
     entryPoints: ['src/client/browser-client.ts'],
     bundle: true,
@@ -101,7 +101,7 @@ test('the client for browsers asks for nothing of Node, and is small', async () 
   assert.ok(gzipSync(contents).length < 19_000, `${gzipSync(contents).length} bytes`)
 })
 
-test('an upload and a download tell how far they are', async (t) => {
+test('uploads and downloads report their progress', async (t) => {
   const client = clientOf(t, await setup(t))
   await client.sql('create table t (n int)')
   const told: Progress[] = []
@@ -117,7 +117,7 @@ test('an upload and a download tell how far they are', async (t) => {
   assert.deepEqual(told.at(-1), { bytes: rows.length })
 })
 
-test('a source that fails is told as it is, and nothing is stored', async (t) => {
+test('an error of the source is thrown unchanged, and nothing is stored', async (t) => {
   const client = clientOf(t, await setup(t))
   await client.sql('create table t (n int)')
   const missing = createReadStream('/nothing/here.csv')
@@ -130,7 +130,7 @@ test('a source that fails is told as it is, and nothing is stored', async (t) =>
   assert.deepEqual((await client.sql('select count(*) as n from t')).rows, [{ n: 0 }])
 })
 
-test('an error says all that PostgreSQL said', async (t) => {
+test('an error has everything that PostgreSQL reported', async (t) => {
   const client = clientOf(t, await setup(t))
   await assert.rejects(client.sql('select nam from (values (1)) v(name)'), (error: unknown) => {
     assert.ok(error instanceof CartageError)

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { parse } from 'lossless-json'
 import { ExactNumber, jsonReader, parseExact, stringifyExact } from '../../src/client/exact-json.ts'
 
-test('a number comes back as it was written, whatever it is', () => {
+test('any number is returned as it was written', () => {
   const digits = fc.array(fc.constantFrom(...'0123456789'), { maxLength: 25 }).map((each) => each.join(''))
   const whole = digits.map((text) => text.replace(/^0+(?=.)/, '') || '0')
   const fraction = fc.option(
@@ -22,7 +22,7 @@ test('a number comes back as it was written, whatever it is', () => {
   )
 })
 
-test('numbers are numbers where a double holds them, bigints where they are long, and exact otherwise', () => {
+test('numbers are numbers if a double holds them, bigints if they are long, and exact otherwise', () => {
   assert.deepEqual(parseExact('[1, -2.5, 9007199254740993]'), [1, -2.5, 9007199254740993n])
   const [price] = parseExact('[1.50]') as [ExactNumber]
   assert.ok(price instanceof ExactNumber)
@@ -30,7 +30,7 @@ test('numbers are numbers where a double holds them, bigints where they are long
   assert.equal(Number(price) * 2, 3)
 })
 
-test('any JSON is read as JSON.parse reads it, but for its numbers', () => {
+test('any JSON is read as JSON.parse reads it, except its numbers', () => {
   const isSafe = (value: unknown) => !JSON.stringify(value).includes('__proto__')
   const value = fc.jsonValue({ noUnicodeString: false } as object).filter(isSafe)
   fc.assert(
@@ -42,7 +42,7 @@ test('any JSON is read as JSON.parse reads it, but for its numbers', () => {
   )
 })
 
-test('any JSON, with any numbers anywhere, is read as a parser reads it that looks at every number', () => {
+test('any JSON with any numbers is read like by a parser that checks every number', () => {
   const number = fc.oneof(
     fc.stringMatching(/^-?(0|[1-9]\d{0,20})(\.\d{1,20})?([eE][-+]?\d{1,3})?$/),
     fc.double({ noNaN: true, noDefaultInfinity: true }).map((each) => JSON.stringify(each)),
@@ -99,7 +99,7 @@ test('any JSON, with any numbers anywhere, is read as a parser reads it that loo
   }
 })
 
-test('no JSON gives a member to every object', () => {
+test('no JSON can add a member to every object', () => {
   for (const text of [
     '{"a":{"__proto__":[1.50]},"a":{}}',
     '{"a":{"__proto__":{"polluted":1.50}},"a":{}}',
@@ -114,11 +114,11 @@ test('no JSON gives a member to every object', () => {
 
 const keysOfAll = Reflect.ownKeys(Object.prototype)
 
-test('of two members with one name the last counts, as for JSON.parse', () => {
+test('of two members with one name the last counts, as in JSON.parse', () => {
   assert.deepEqual(parseExact('{"a":9007199254740993,"b":{"c":1.50,"c":"x"},"a":2}'), { a: 2, b: { c: 'x' } })
 })
 
-test('what is no JSON is refused, whatever its numbers are', () => {
+test('invalid JSON is refused, whatever its numbers are', () => {
   for (const text of [
     '',
     '{"a":1.50',

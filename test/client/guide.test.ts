@@ -7,7 +7,7 @@ import { test } from 'node:test'
 import { promisify } from 'node:util'
 import { setup } from '../support/service/setup.ts'
 
-test('the examples of docs/guide/client.md run as they stand, and print what stands beside them', async (t) => {
+test('the examples of docs/guide/client.md run unchanged and print what the page shows', async (t) => {
   const { url, user } = await setup(t, { worker: true })
   const folder = await mkdtemp(join(tmpdir(), 'guide-'))
   t.after(() => rm(folder, { recursive: true, force: true }))
@@ -42,7 +42,7 @@ test('the examples of docs/guide/client.md run as they stand, and print what sta
   }
 })
 
-/** `...` stands for anything. */
+/** `...` matches anything. */
 function isLike(line: string, text: string): boolean {
   const [start = '', end] = text.split(' ... ')
   return end === undefined ? line === start : line.startsWith(start) && line.endsWith(end)

@@ -7,7 +7,7 @@ import { sendForJson } from '../../src/client/http/send-checked.ts'
 import { startFront } from '../support/http/http-front.ts'
 import { setup } from '../support/service/setup.ts'
 
-test('a request whose key is refused is sent again with the key that the hook provides', async (t) => {
+test('a request whose key is refused is repeated with the key from the hook', async (t) => {
   const { url, user } = await setup(t)
   let token = 'wrong'
   const asked: number[] = []
@@ -24,7 +24,7 @@ test('a request whose key is refused is sent again with the key that the hook pr
   assert.equal(asked.length, 4)
 })
 
-test('a service that does not answer is told to the hook, and only a read waits for it and is sent again', async (t) => {
+test('the hook is told of an unreachable service, and only a read waits for it and is repeated', async (t) => {
   const { url, user } = await setup(t)
   const front = await startFront(t, url)
   const seen: string[] = []

@@ -4,7 +4,7 @@ import { ImportError } from '../../src/client/client.ts'
 import { clientOf } from '../support/keys/client-of.ts'
 import { setup } from '../support/service/setup.ts'
 
-test('a file, the rows of a SELECT and another table are imported, and waited for', async (t) => {
+test('a file, the rows of a SELECT and another table are imported, and the client waits for the end', async (t) => {
   const { imports, sql } = clientOf(t, await setup(t, { worker: true }))
   let sent = 0
   const onProgress = ({ bytes }: { bytes: number }) => {
@@ -34,7 +34,7 @@ async function* inPieces(text: string) {
   yield text.slice(10)
 }
 
-test('an import that fails is thrown with its document, and one that is cancelled says so', async (t) => {
+test('a failed import is thrown with its document, and a cancelled one says so', async (t) => {
   const { imports } = clientOf(t, await setup(t, { worker: true }))
   const failed = imports.run({ file: 'a,b\n1,"2\n', filename: 'broken.csv' })
   await assert.rejects(failed, (error) => {

@@ -5,7 +5,7 @@ import { clientOf } from '../support/keys/client-of.ts'
 import { untilRunning } from '../support/postgres/running-statement.ts'
 import { setup } from '../support/service/setup.ts'
 
-test('a job that is run is waited for, and its changes are told', async (t) => {
+test('the client waits for a job and reports its changes', async (t) => {
   const client = clientOf(t, await setup(t, { worker: true }))
   const seen: JobDocument[] = []
   const job = await client.jobs.run(['create table t (n int)', 'select pg_sleep(2)'], {
@@ -17,7 +17,7 @@ test('a job that is run is waited for, and its changes are told', async (t) => {
   assert.deepEqual((await client.sql('select count(*) as n from t')).rows, [{ n: 0 }])
 })
 
-test('a job that fails is thrown, with its reason and its document', async (t) => {
+test('a failed job is thrown with its reason and its document', async (t) => {
   const client = clientOf(t, await setup(t, { worker: true }))
   await assert.rejects(client.jobs.run('select 1/0'), (error: unknown) => {
     assert.ok(error instanceof JobError && error instanceof CartageError)

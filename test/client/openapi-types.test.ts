@@ -17,7 +17,7 @@ import { setup } from '../support/service/setup.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
-/** What the client answers with, by operation: the functions of the client, and what some of them take out of the answer. */
+/** The client's answers by operation: its functions, and what some of them take from the answer. */
 const answers: Readonly<Record<string, string>> = {
   listKeys: `Answer<Client['keys']['list']>`,
   createKey: `Answer<Client['keys']['create']>`,
@@ -126,7 +126,7 @@ const answers: Readonly<Record<string, string>> = {
   isReady: `Answer<Client['health']['ready']>`,
 }
 
-/** What the client sends beside the path: the parameters of the query, and the body. */
+/** What the client sends besides the path: the parameters of the query, and the body. */
 const queries: Readonly<Record<string, string>> = {
   listKeys: `Argument<Client['keys']['list'], 0>`,
   createKey: `Argument<Client['keys']['create'], 1>`,
@@ -154,7 +154,7 @@ const queries: Readonly<Record<string, string>> = {
   readTileJson: `Argument<Client['tiles']['read'], 1>`,
   readTile: `Argument<Client['tiles']['tile'], 2>`,
   createMap: `Argument<Client['maps']['instantiate'], 1>`,
-  // For script elements; the client has no need of it.
+  // Meant for script elements; the client does not need it.
   readFeature: `{ callback?: string }`,
   openNamedMap: `Argument<Client['maps']['open'], 2>`,
   readNamedMapTileJson: `Argument<Client['maps']['tileJson'], 1>`,
@@ -201,7 +201,7 @@ const bodies: Readonly<Record<string, string>> = {
   query: `{ q: string; params?: readonly Json[] } & Omit<DownloadOptions, 'params' | 'signal' | 'isRepeatable' | 'onProgress' | 'onWarnings'>`,
   changePrivacy: `{ privacy?: Argument<Client['tables']['setPrivacy'], 1>; name?: Argument<Client['tables']['rename'], 1> }`,
   createUser: `Argument<AdminClient['users']['create'], 0>`,
-  // Of the limits the document says no more than that they are an object.
+  // The document describes the limits only as an object.
   changeUser: `Omit<Argument<AdminClient['users']['change'], 1>, 'limits'> & { limits?: Record<string, unknown> }`,
   createPlan: `Omit<Argument<AdminClient['plans']['create'], 0>, 'limits'> & { limits?: Record<string, unknown> }`,
   changePlan: `{ limits: Record<string, unknown> }`,
@@ -215,7 +215,7 @@ const bodies: Readonly<Record<string, string>> = {
   createOrganization: `Argument<AdminClient['organizations']['create'], 0>`,
 }
 
-/** Bytes and text, the rows of a statement, and other ways to the same answer. */
+/** Bytes and text, rows of a statement, and other ways to the same answer. */
 const others = [
   'cancelJobByV4',
   'copyTo',
@@ -258,7 +258,7 @@ const others = [
   'deleteUpload',
 ]
 
-test('an answer has the members and kinds of values that the types of the client say, by the OpenAPI document', async (t) => {
+test('answers have the members and types of the client, by the OpenAPI document', async (t) => {
   assert.deepEqual([...Object.keys(answers), ...others].sort(), Object.keys(operations).sort())
   const description = await readDescription(t)
   const checks = Object.entries(answers).map(([id, said]) => {
@@ -276,7 +276,7 @@ test('an answer has the members and kinds of values that the types of the client
   assert.equal(await complaintsAbout(checks), '')
 })
 
-test('the client can send what the OpenAPI document takes, and nothing else', async (t) => {
+test('the client can send what the OpenAPI document accepts, and nothing else', async (t) => {
   const description = await readDescription(t)
   const check = (id: string, what: string, said: string, taken: Schema) => `export namespace ${id}_${what} {
   type Taken = ${typeOf(taken, description)}
@@ -293,7 +293,7 @@ test('the client can send what the OpenAPI document takes, and nothing else', as
     return [
       ...(id in queries ? [check(id, 'query', queries[id]!, objectOf(inQuery))] : []),
       ...(id in bodies ? [check(id, 'body', bodies[id]!, body!)] : []),
-      // What the client does not send at all must be left out on purpose.
+      // Anything the client never sends must be left out on purpose.
       ...(id in queries || others.includes(id) ? [] : [check(id, 'query', '{}', objectOf(inQuery))]),
     ]
   })
@@ -302,9 +302,9 @@ test('the client can send what the OpenAPI document takes, and nothing else', as
   assert.equal(await complaintsAbout(sent), '')
 })
 
-/** Credentials go as a header, and a client that is new need not name itself. */
+/** Credentials are sent as a header, and a new client need not name itself. */
 const leftOutByAll = ['.api_key', '.client']
-/** Read-only, of no use to whoever reads the answer, or with another way in the client. */
+/** Read-only, of no use to the reader of the answer, or available another way in the client. */
 const leftOut: Readonly<Record<string, readonly string[]>> = {
   createKey: ['.type', '.token', '.user', '.created_at', '.updated_at', '._links'],
   createJob: ['.onsuccess', '.onerror'],
@@ -340,7 +340,7 @@ import type { FullJobDocument, JobList, NewItem, NewStatement, ScheduleList } fr
 type Json = string | number | boolean | null | readonly unknown[] | Record<string, unknown>
 type Argument<F extends (...args: never[]) => unknown, Place extends number> = NonNullable<Parameters<F>[Place]>
 type Answer<F extends (...args: never[]) => unknown> = Awaited<ReturnType<F>>
-/** What the client sends with params goes to the address of version 4. */
+/** The client sends bodies with params to /api/v4. */
 type ClassicItem = string | Omit<NewItem, 'params'>
 type ClassicQuery = string | readonly ClassicItem[] | { query: readonly ClassicItem[]; onsuccess?: string; onerror?: string }
 /** The paths of all members: 'result[].name'. */
@@ -352,10 +352,10 @@ type Members<T> = T extends readonly (infer Each)[]
 type Same<A, B> = [Exclude<A, B>, Exclude<B, A>] extends [never, never] ? true : [Exclude<A, B>, Exclude<B, A>]
 `
 
-/** What the compiler says of a file of the project. */
+/** What the compiler reports for a file of the project. */
 async function complaintsAbout(checks: readonly string[]): Promise<string> {
   const source = `${preamble}\n${checks.join('\n')}\n`
-  // Three folders deep, and in none that other tests look through.
+  // Three folders deep, in a folder that no other test reads.
   const parent = join(root, 'dist/checks')
   await mkdir(parent, { recursive: true })
   const folder = await mkdtemp(join(parent, 'types-'))
@@ -378,7 +378,7 @@ async function complaintsAbout(checks: readonly string[]): Promise<string> {
   }
 }
 
-/** Each complaint with the operation that it is about. */
+/** Adds to each complaint the operation it is about. */
 function withLines(complaints: string, source: string): string {
   const lines = source.split('\n')
   return complaints.replace(/^.*check\.ts\((\d+),\d+\)/gm, (_, line) => {

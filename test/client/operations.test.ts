@@ -6,7 +6,7 @@ import { operations } from '../../src/contract/operations.ts'
 import { clientOf } from '../support/keys/client-of.ts'
 import { randomName, setup } from '../support/service/setup.ts'
 
-/** Another way to the same answer; the client needs one. */
+/** Other ways to the same answer; the client needs one. */
 const others = [
   'cancelJobByV4',
   'showUpload',
@@ -29,7 +29,7 @@ test('the client has a function for every operation of the service', async () =>
   const files = (await readdir(folder, { recursive: true })).filter((name) =>
     /(-api|-client)\.ts$/.test(name),
   )
-  // It chooses the address of a job by its length.
+  // The client chooses the address of a job by its length.
   const paths = [...files, '../contract/job-items.ts']
   const texts = await Promise.all(paths.map((name) => readFile(new URL(name, folder), 'utf8')))
   const isUsed = (id: string) => texts.some((text) => text.includes(`'${id}'`))
@@ -39,7 +39,7 @@ test('the client has a function for every operation of the service', async () =>
   )
 })
 
-test('tables, their privacy, the account and the health of the service', async (t) => {
+test('the client reads tables, their privacy, the account and the health of the service', async (t) => {
   const client = clientOf(t, await setup(t))
   await client.sql('create table places (n int)')
   const [place] = (await client.tables.list({ order: 'name', per_page: 5 })).visualizations
@@ -62,7 +62,7 @@ test('tables, their privacy, the account and the health of the service', async (
   assert.match(await client.health.metrics(), /^# HELP /m)
 })
 
-test('the operator makes, changes and deletes accounts', async (t) => {
+test('the operator creates, changes and deletes accounts', async (t) => {
   const { url, keys } = await setup(t)
   const admin = createAdminClient({ baseUrl: url, token: keys.adminToken! })
   t.after(() => admin.close())

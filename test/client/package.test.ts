@@ -17,7 +17,7 @@ before(async () => {
 })
 after(() => rm(packed, { recursive: true, force: true }))
 
-test('cartage-client, installed from its tarball without a network, is the only package there', async (t) => {
+test('cartage-client installs from its tarball without a network and without dependencies', async (t) => {
   const folder = await installed(t)
   const packages = (await readdir(join(folder, 'node_modules'))).filter((name) => !name.startsWith('.'))
   assert.deepEqual(packages, ['cartage-client'])
@@ -29,7 +29,7 @@ for (const { name, type } of [
   { name: 'an ESM project', type: 'module' },
   { name: 'a CommonJS project', type: 'commonjs' },
 ]) {
-  test(`${name} in TypeScript compiles against cartage-client, and runs`, async (t) => {
+  test(`${name} in TypeScript compiles with cartage-client and runs`, async (t) => {
     const { url, user } = await setup(t)
     const folder = await installed(t)
     await writeFile(join(folder, 'package.json'), JSON.stringify({ type }))
@@ -53,7 +53,7 @@ for (const { name, type } of [
   })
 }
 
-/** Neither the types of Node nor those of any other package are there. */
+/** Neither the types of Node nor those of another package are installed. */
 const configFor = (module: string) => ({
   compilerOptions: {
     module,
@@ -115,7 +115,7 @@ async function complaintsIn(folder: string): Promise<string> {
   )
 }
 
-/** An empty folder with the package in it. */
+/** An empty folder with the package installed. */
 async function installed(t: TestContext): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'cartage-client-user-'))
   t.after(() => rm(folder, { recursive: true, force: true }))

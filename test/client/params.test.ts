@@ -4,7 +4,7 @@ import { ExactNumber, statement } from '../../src/client/client.ts'
 import { clientOf } from '../support/keys/client-of.ts'
 import { setup } from '../support/service/setup.ts'
 
-test('values of a template are bind parameters, whatever they are', async (t) => {
+test('values in a template are bind parameters, whatever they are', async (t) => {
   const client = clientOf(t, await setup(t))
   const name = "Robert'); drop table t; --"
   const { rows } = await client.sql<Record<string, unknown>>`
@@ -25,7 +25,7 @@ test('values of a template are bind parameters, whatever they are', async (t) =>
   })
 })
 
-test('a statement with its values goes with options, as rows and as a download', async (t) => {
+test('a statement with values works with options, as rows and as a download', async (t) => {
   const client = clientOf(t, await setup(t))
   const upTo = (n: number) => statement`select generate_series(1, ${n}) as n`
   assert.deepEqual((await client.sql(upTo(5), { rows_per_page: 1, page: 4 })).rows, [{ n: 5 }])
@@ -38,11 +38,11 @@ test('a statement with its values goes with options, as rows and as a download',
   assert.deepEqual((await client.sql('select $1::int as n', { params: [7] })).rows, [{ n: 7 }])
 })
 
-test('a parameter stays one where it touches a word', () => {
+test('a parameter is kept apart from a word next to it', () => {
   assert.equal(statement`select ${1}2, x${3}y`.text, 'select $1 2, x $2 y')
 })
 
-test('a value that is undefined is a mistake that never leaves the client', async (t) => {
+test('a value that is undefined is an error before anything is sent', async (t) => {
   const client = clientOf(t, await setup(t))
   const missing = undefined as unknown as null
   await assert.rejects(async () => client.sql`select ${1}, ${missing}`, /The parameter \$2 is undefined/)

@@ -8,7 +8,7 @@ import { clientOf } from '../support/keys/client-of.ts'
 import { newInstallation } from '../support/service/installation.ts'
 import { eventually, setup } from '../support/service/setup.ts'
 
-/** An API on a port that it keeps, and a worker beside it, so that jobs go on while the API is away. */
+/** An API on a fixed port and a separate worker, so that jobs continue while the API is down. */
 async function restartable(t: TestContext) {
   const installation = await newInstallation(t)
   const worker = await installation.start({ parts: { http: false, worker: true } })
@@ -20,7 +20,7 @@ async function restartable(t: TestContext) {
 
 const sleeping = (seconds: number) => `create table made as select pg_sleep(${seconds})::text as s`
 
-test('a job that runs while the service restarts is waited for to its end', async (t) => {
+test('the client waits for a job to its end while the service restarts', async (t) => {
   const { url, masterToken, first, again } = await restartable(t)
   const client = createClient({ baseUrl: url, username: 'alice', token: masterToken })
   t.after(() => client.close())
@@ -37,7 +37,7 @@ test('a job that runs while the service restarts is waited for to its end', asyn
   assert.equal((await job).status, 'done')
 })
 
-test('cartage job run tells the id at once and waits for a service that restarts', async (t) => {
+test('`cartage job run` prints the id at once and waits for a service that restarts', async (t) => {
   const { url, masterToken, first, again } = await restartable(t)
   const me = { CARTAGE_URL: url, CARTAGE_USER: 'alice', CARTAGE_API_KEY: masterToken }
   const { child, ended } = beginCartage(me, ['job', 'run', sleeping(8)])
@@ -67,7 +67,7 @@ test('cartage job run tells the id at once and waits for a service that restarts
   assert.deepEqual([waited.code, waited.out], [0, `${id} done\n`])
 })
 
-test('a job that cannot be followed for the given time is told as accepted, not as one to send again', async (t) => {
+test('a job that cannot be followed for the given time is reported as accepted, not to be repeated', async (t) => {
   const bundle = await setup(t)
   const front = await startFront(t, bundle.url)
   const client = clientOf(t, { ...bundle, url: front.url })
@@ -82,7 +82,7 @@ test('a job that cannot be followed for the given time is told as accepted, not 
   assert.ok(performance.now() - startedAt < 10_000)
 })
 
-test('what the service refuses for good ends the waiting at once', async (t) => {
+test('a permanent refusal ends the wait at once', async (t) => {
   const bundle = await setup(t)
   const client = clientOf(t, bundle)
   const unknown = '00000000-0000-4000-8000-000000000000'
@@ -106,7 +106,7 @@ test('the same idempotency key makes one job on the command line', async (t) => 
   assert.match(other.err, /Idempotency-Key was used before/)
 })
 
-test('a job whose answer is lost for good names the key to send it again with', async (t) => {
+test('a job whose answer is lost for good names the key for repeating it', async (t) => {
   const house = await setup(t)
   const front = await startFront(t, house.url)
   const me = {

@@ -8,7 +8,7 @@ import { type Answer, startFront } from '../support/http/http-front.ts'
 import { clientOf } from '../support/keys/client-of.ts'
 import { setup } from '../support/service/setup.ts'
 
-test('a refusal for lack of room is tried again after the time that it names', async (t) => {
+test('a refusal for lack of capacity is retried after the time it names', async (t) => {
   const { client, front } = await behindFront(t)
   const begun = performance.now()
   front.next(refusal(429, 'rate-limited'), refusal(503, 'connections-exhausted'))
@@ -17,7 +17,7 @@ test('a refusal for lack of room is tried again after the time that it names', a
   assert.ok(performance.now() - begun >= 1_990)
 })
 
-test('what may have been done is not done again', async (t) => {
+test('a request that may have run is not repeated', async (t) => {
   const { client, front } = await behindFront(t)
   await client.sql('create table t (n int)')
   front.next('lose-answer')
@@ -30,7 +30,7 @@ test('what may have been done is not done again', async (t) => {
   assert.deepEqual((await client.sql('select count(*) as n from t')).rows, [{ n: 2 }])
 })
 
-test('a statement that its author calls repeatable is repeated', async (t) => {
+test('a statement marked as repeatable is repeated', async (t) => {
   const { client, front } = await behindFront(t)
   front.next('lose-request', 'lose-answer', refusal(503, 'database-unavailable'))
   const { rows } = await client.sql('select 1 as n', { isRepeatable: true })
@@ -38,7 +38,7 @@ test('a statement that its author calls repeatable is repeated', async (t) => {
   assert.equal(front.seen.length, 4)
 })
 
-test('a job whose answer was lost is asked for again, and is one job', async (t) => {
+test('a job whose answer was lost is requested again and is one job', async (t) => {
   const { client, front, bundle } = await behindFront(t)
   front.next('lose-answer', 'lose-request')
   const { job_id } = await client.jobs.create('select 1')
@@ -55,7 +55,7 @@ test('a job whose answer was lost is asked for again, and is one job', async (t)
   assert.equal((await client.jobs.cancel(job_id)).status, 'cancelled')
 })
 
-test('there is an end to trying: after some times, before a long wait, and when it is switched off', async (t) => {
+test('retries end: after a number of attempts, before a long wait, and when switched off', async (t) => {
   const { client, front, bundle } = await behindFront(t)
   front.next(...Array.from({ length: 4 }, () => 'lose-request' as const))
   await assert.rejects(client.me(), { code: 'service-unreachable' })
@@ -76,7 +76,7 @@ test('a wait ends when the caller aborts', async (t) => {
   assert.equal(front.seen.length, 1)
 })
 
-test('where nobody listens, anything is tried again', async (t) => {
+test('a refused connection is always retried', async (t) => {
   const bundle = await setup(t)
   const server = createServer()
   server.listen(0, '127.0.0.1')

@@ -6,7 +6,7 @@ import { startFront } from '../support/http/http-front.ts'
 import { clientOf } from '../support/keys/client-of.ts'
 import { eventually, type Setup, setup } from '../support/service/setup.ts'
 
-test('rows come one after the other, and what is known of them after the last', async (t) => {
+test('rows arrive one by one, and their description after the last', async (t) => {
   const client = clientOf(t, await setup(t))
   const rows = client.rows<{ n: number; text: string }>(
     `do $$ begin raise notice 'hello'; end $$;
@@ -44,7 +44,7 @@ test('a result of any length takes no more memory than a short one', async (t) =
   assert.ok(highest - before < 40_000_000, `${highest - before} bytes`)
 })
 
-test('a row longer than any piece in which it arrives is whole', async (t) => {
+test('a row longer than the chunks it arrives in is complete', async (t) => {
   const client = clientOf(t, await setup(t))
   const { rows } = await client.sql<{ x: string }>("select repeat('ab', 4000000) as x union all select 'c'")
   assert.deepEqual(rows.map(({ x }) => x.length).sort(), [1, 8_000_000])
@@ -64,7 +64,7 @@ test('rows can be read as they are written, in the order of their columns', asyn
   ])
 })
 
-test('numbers are what was chosen: exact, bigint, string or number', async (t) => {
+test('numbers have the chosen type: exact, bigint, string or number', async (t) => {
   const bundle = await setup(t)
   const sql =
     'select 9007199254740993 as long, 1.50 as price, 2 as two, 1e30::float8 as far, array[1, 2] as list'
@@ -83,7 +83,7 @@ test('numbers are what was chosen: exact, bigint, string or number', async (t) =
   assert.deepEqual([one.rows, one.total_rows], [[{ price: 1.5 }], 1])
 })
 
-test('whoever leaves the loop, or aborts, ends the statement in the database', async (t) => {
+test('leaving the loop or aborting ends the statement in the database', async (t) => {
   const bundle = await setup(t)
   const client = clientOf(t, bundle)
   for await (const { n } of client.rows('select generate_series(1, 1000000000) as n, 1 as left_early')) {
@@ -98,7 +98,7 @@ test('whoever leaves the loop, or aborts, ends the statement in the database', a
   await eventually(async () => assert.equal(await runningCount(bundle, 'stopped_early'), 0))
 })
 
-test('an answer that is cut is never taken for a whole one', async (t) => {
+test('a truncated answer is never taken for a complete one', async (t) => {
   const bundle = await setup(t)
   const front = await startFront(t, bundle.url)
   const client = clientOf(t, { ...bundle, url: front.url })
@@ -116,7 +116,7 @@ test('an answer that is cut is never taken for a whole one', async (t) => {
   assert.equal(failing.summary, undefined)
 })
 
-test('a download has the bytes of its format and tells how many have come', async (t) => {
+test('a download has the bytes of its format and reports how many have arrived', async (t) => {
   const client = clientOf(t, await setup(t))
   const told: number[] = []
   const onProgress = ({ bytes }: { bytes: number }) => told.push(bytes)
@@ -129,7 +129,7 @@ test('a download has the bytes of its format and tells how many have come', asyn
   assert.equal(told.at(-1), text.length)
 })
 
-test('sql(...).as(format) is the bytes of a file, and the statement runs once', async (t) => {
+test('sql(...).as(format) returns the bytes of a file, and the statement runs once', async (t) => {
   const client = clientOf(t, await setup(t))
   const bytesOf = async (bytes: Promise<AsyncIterable<Uint8Array>>) => {
     const chunks: Uint8Array[] = []

@@ -5,7 +5,7 @@ import { clientOf } from '../support/keys/client-of.ts'
 import { setup } from '../support/service/setup.ts'
 import { readTile } from '../support/tiles/tile-api.ts'
 
-test('the client lists tables with tiles, reads TileJSON and tiles, and helps MapLibre without a token in an address', async (t) => {
+test('the client lists tables with tiles, reads TileJSON and tiles, and gives MapLibre the token as a header', async (t) => {
   const house = await setup(t)
   const { user, url } = house
   const client = clientOf(t, house)
@@ -28,7 +28,7 @@ test('the client lists tables with tiles, reads TileJSON and tiles, and helps Ma
   assert.deepEqual(client.tiles.transformRequest(`${url}.example.com/x`), { url: `${url}.example.com/x` })
 })
 
-test('cartage tiles prints the address of the TileJSON of a table', async (t) => {
+test("`cartage tiles` prints the address of a table's TileJSON", async (t) => {
   const house = await setup(t)
   const { user } = house
   await user.sql('create table places as select st_point(1, 1, 4326) as the_geom')

@@ -6,7 +6,7 @@ import { askMapTile, mapOf } from '../support/maps/map-api.ts'
 import { setup } from '../support/service/setup.ts'
 import { askMaps } from '../support/tiles/tile-api.ts'
 
-/** What carto.js 4.2.2 asks of the service, by itself: without a browser, and also where it fails. */
+/** The requests of carto.js 4.2.2, without a browser, and what it does on errors. */
 
 const sales = `create table sales as select n as cartodb_id, chr(65 + n % 8) as shop, st_setsrid(st_makepoint(n * 100000, 0), 3857) as the_geom_webmercator
   from generate_series(1, 100) n`
@@ -32,7 +32,7 @@ const config = {
   analyses: [{ id: 'S1', type: 'source', params: { query: 'SELECT * from sales' } }],
 }
 
-test('the answer has what carto.js reads: the ramps of CartoCSS, of which there are none, and ready analyses', async (t) => {
+test('the answer has what carto.js reads: empty CartoCSS ramps and ready analyses', async (t) => {
   const { user } = await setup(t)
   await user.sql(sales)
   const { layergroupid, metadata } = await mapOf(user, config)
@@ -47,7 +47,7 @@ test('the answer has what carto.js reads: the ramps of CartoCSS, of which there 
   assert.equal((await ask('S2')).status, 404)
 })
 
-test('a map without layers has dataviews, and empty tiles', async (t) => {
+test('a map without layers has dataviews and empty tiles', async (t) => {
   const { user } = await setup(t)
   await user.sql(sales)
   const { layergroupid, metadata, last_updated } = await mapOf(user, { ...config, layers: [] })
@@ -61,7 +61,7 @@ test('a map without layers has dataviews, and empty tiles', async (t) => {
   assert.equal((await mapOf(user, { layers: [], dataviews: {}, analyses: [] })).metadata.layers.length, 0)
 })
 
-test('attributes are read by a script element too', async (t) => {
+test('a script element can read attributes too', async (t) => {
   const { user } = await setup(t)
   await user.sql(sales)
   const { layergroupid } = await mapOf(user, config)
@@ -75,7 +75,7 @@ test('attributes are read by a script element too', async (t) => {
   assert.deepEqual((await ask('1', 'alert(1)')).slice(0, 2), [400, 'application/json'])
 })
 
-test('a dataview is filtered by a circle and by a polygon', async (t) => {
+test('a circle and a polygon filter a dataview', async (t) => {
   const house = await setup(t)
   const { user } = house
   await user.sql(sales)
@@ -85,7 +85,7 @@ test('a dataview is filtered by a circle and by a polygon', async (t) => {
     const [[name, value]] = Object.entries(area) as [[string, unknown]]
     return (await client.maps.dataview(layergroupid, 'rows', { [name]: JSON.stringify(value) })).result
   }
-  // The metres of the projection are true on the equator, and a degree is 111.3 km.
+  // Metres of the projection are true on the equator, and a degree is 111.3 km.
   const ring = (west: number, east: number) => [
     [west, -1],
     [east, -1],
@@ -115,7 +115,7 @@ test('a dataview is filtered by a circle and by a polygon', async (t) => {
   }
 })
 
-test('a config in the parameter lzma is the same map as without it', async (t) => {
+test('a config in the parameter lzma gives the same map as without', async (t) => {
   const { user } = await setup(t)
   await user.sql(sales)
   const get = (lzma: string) => askMaps(user, '/api/v1/map', { query: { lzma } })
@@ -146,7 +146,7 @@ test('a config in the parameter lzma is the same map as without it', async (t) =
   }
 })
 
-/** As carto.js 4.2.2 has packed it. */
+/** As packed by carto.js 4.2.2. */
 const packedByCartoJs =
   '3YCAiIDJgoCAgICAgIC9CAjntIUbMkyt4S6xq5e9KCiZiA/k16XZNpEjL0UplWZ1Q/1d7Fyeo+O6YbO+ve/SdpY78LbHKc2rxarrY++h8nZlxeC/Q9X+nQVm48Plv2VVNx0tiO6mzmbLWdAPCfjgLO3LPbPASH1V5Rl2jfuvr/fXnNw92JWSEUjKpzt/sVjN8mvfyfe7RESSjozheYiUYuSE18SF4lHtESBC7PErl4gwl3RcDmrZXGE840WgdY9/CMxw79lYdixQfwDI2VrXxbSH3Pt8j4qzYPNnNC0gdF4P+GOg88mvgbMTBIHIVE/Mlp3SnKEbFuRLWcs9ZIbALjfgVj9SI4nMqu5twon0lrrcA4jOqDR29JINP5pjF727qPZgsYnpY3R1cDhaN08pIzwMytKyFX+IGZv/GNdx837fI4sCP9+dt7V/MIYpgA=='
 

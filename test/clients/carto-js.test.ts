@@ -33,13 +33,13 @@ test('carto.js 4.2.2 has dataviews of every type, and its filters change them', 
       [true, 73],
     ],
   )
-  // It asks for the rows between the least and the largest value: none of them is null.
+  // It asks for the rows between the smallest and largest value, so none is null.
   assert.deepEqual([amounts.bins.length, amounts.nulls, amounts.totalAmount], [10, 0, 98])
   assert.deepEqual([amounts.bins[0].start, amounts.bins[0].freq], [1, 10])
   assert.deepEqual([years.bins.length, years.totalAmount, years.bins[0].freq], [9, 100, 11])
   assert.equal(new Date(years.bins[0].start * 1000).toISOString(), '2020-01-01T00:00:00.000Z')
   assert.deepEqual(answer.inBox, [11, 6])
-  // The metres of the projection are true on the equator.
+  // Metres of the projection are true on the equator.
   assert.deepEqual([answer.inCircle, answer.inPolygon], [5, 11])
   assert.deepEqual(answer.filtered, [26, 14, 100])
   assert.deepEqual(answer.missing, {
@@ -48,7 +48,7 @@ test('carto.js 4.2.2 has dataviews of every type, and its filters change them', 
   })
 })
 
-test('carto.js 4.2.2 makes maps with CartoCSS, whose tiles are vectors, and is told why there is no picture', {
+test('carto.js 4.2.2 makes maps with CartoCSS, gets vector tiles, and is told why there is no picture', {
   timeout: 120_000,
 }, async (t) => {
   const folders = await librariesFor(t)
@@ -75,7 +75,7 @@ test('carto.js 4.2.2 makes maps with CartoCSS, whose tiles are vectors, and is t
   assert.equal(answer.empty, 0)
 })
 
-test('carto.js 4.2.2 follows the view of a Leaflet map and aggregates points, and a click on them tells nothing', {
+test('carto.js 4.2.2 follows the view of a Leaflet map and aggregates points, and a click returns no attributes', {
   timeout: 120_000,
 }, async (t) => {
   const folders = await librariesFor(t)
@@ -113,7 +113,7 @@ test('carto.js 4.2.2 packs a longer config, and sends one by POST that stays too
   assert.deepEqual([...new Set(kinds)].toSorted(), ['config', 'lzma', 'posted'])
 })
 
-test('carto.js 4.2.2 reads public tables without a key, and is told of others', {
+test('carto.js 4.2.2 reads public tables without a key, and gets the reason for others', {
   timeout: 120_000,
 }, async (t) => {
   const folders = await librariesFor(t)
@@ -172,7 +172,7 @@ const layers = `
   await client.addLayer(one)
   client.getLeafletLayer().addTo(map)
   const pictures = (await pictured).message
-  // No function of the public API reads these two.
+  // The public API has no function to read these two.
   const group = client._engine.getLayerGroup()
   const attributes = await new Promise((done) => group.fetchAttributes(0, 1, done))
   const address = group.getTileURLTemplate('mvt').replace('{z}/{x}/{y}', '0/0/0')
@@ -251,7 +251,7 @@ const libraries = { 'carto.js': ['@carto/carto.js', '4.2.2'], leaflet: ['leaflet
 type Folders = Readonly<Record<string, string>>
 let unpacked: Promise<Folders | undefined> | undefined
 
-/** Of the libraries as they are published. Skips the test if they are not there. */
+/** Pages with the published libraries. Skips the test if they are not installed. */
 async function librariesFor(t: TestContext): Promise<Folders | undefined> {
   unpacked ??= unpackLibraries()
   const folders = await unpacked
@@ -269,7 +269,7 @@ async function unpackLibraries(): Promise<Folders | undefined> {
   return folders
 }
 
-/** What the script answers in a page of another origin, and the addresses that it has asked for. */
+/** The result of the script in a page of another origin, and the addresses that it requested. */
 type Run = Readonly<{ answer: any; requests: readonly string[] }>
 
 async function run(t: TestContext, folders: Folders, user: TestUser, script: string): Promise<Run> {

@@ -8,16 +8,13 @@ import { type TestContext, test } from 'node:test'
 import { promisify } from 'node:util'
 import { setup, type TestUser } from '../support/service/setup.ts'
 
-/**
- * Tests of carto-python itself, unchanged: a copy of its source, with the packages that it needs, is in
- * CARTAGE_TEST_CARTO_PYTHON.
- */
+/** Tests of carto-python itself, unchanged: CARTAGE_TEST_CARTO_PYTHON has a copy of its source and its dependencies. */
 const source = process.env.CARTAGE_TEST_CARTO_PYTHON ?? ''
 const missing = existsSync(join(source, 'tests/test_datasets.py'))
   ? undefined
   : 'CARTAGE_TEST_CARTO_PYTHON has no carto-python'
 
-/** Tables that are fetched again and again are not for Cartage; nor are the licence and attributions of a dataset. */
+/** Cartage does not support sync tables, nor the licence and attributions of a dataset. */
 const notForUs = [
   'test_create_and_modify_and_delete_dataset_as_sync_table',
   'test_create_and_modify_and_delete_dataset_from_file',
@@ -48,7 +45,7 @@ test(`carto-python passes its own tests of maps${missing ? ` [NOT RUN: ${missing
   assert.match(told, /\b4 passed\b/)
 })
 
-/** Runs some of them with these settings, and returns what pytest tells. */
+/** Runs some of its tests with these settings and returns the output of pytest. */
 async function runTests(t: TestContext, secret: string, tests: readonly string[]): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'cartage-carto-python-'))
   t.after(() => rm(folder, { recursive: true, force: true }))
@@ -70,8 +67,8 @@ async function runTests(t: TestContext, secret: string, tests: readonly string[]
 }
 
 /**
- * Its file of settings. The client wants the name of an organization or a user before the host: any name is this machine. The
- * tests of maps have no path to the account, so `port` has it.
+ * Its settings file. The client wants the name of an organization or user before the host: any name leads to this
+ * machine. The tests of maps have no path to the account, so `port` includes it.
  */
 const settings = (port: string, { username, masterToken: token }: TestUser) => `
 import socket
@@ -86,7 +83,7 @@ ONPREMISES = ONPREM_ORGANIZATION = ONPREM_USERNAME = ONPREM_API_KEY = ""
 IMPORT_FILE = IMPORT_URL = "tests/test.csv"
 `
 
-/** As its example of them has it. */
+/** As in its example. */
 const mapSettings = `
 NAMED_MAP_AUTH_TOKEN = "ugfhfdyt5re8treu"
 LAYERS = [{"type": "cartodb", "options": {"cartocss_version": "2.1.1", "cartocss": "#layer { marker-fill: <%= color %>; }",

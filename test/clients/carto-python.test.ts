@@ -33,11 +33,11 @@ test('carto-python creates, reads and cancels a batch job', async (t) => {
   assert.deepEqual((await carto.sql('select x from t')).rows, [{ x: 1 }])
   const long = await carto.createJob(['select pg_sleep(1000)'])
   assert.equal((await carto.cancelJob(long.job_id)).status, 'cancelled')
-  // The text that the client looks for when the job was over already.
+  // The text that the client expects when the job is over already.
   await assert.rejects(carto.cancelJob(created.job_id), /Cannot set status from done to cancelled/)
 })
 
-test('carto-python copies in by gzip chunks, and out', async (t) => {
+test('carto-python copies in with gzip chunks, and copies out', async (t) => {
   const { user } = await setup(t)
   const carto = new CartoClient(user)
   await carto.sql('create table t (a int, b text)')
@@ -51,12 +51,12 @@ test('carto-python copies in by gzip chunks, and out', async (t) => {
   await assert.rejects(carto.copyTo('COPY nothing TO stdout'), /relation "nothing" does not exist/)
 })
 
-test('carto-python lists the datasets and reads one by its name', async (t) => {
+test('carto-python lists the datasets and reads one by name', async (t) => {
   const { user } = await setup(t)
   const carto = new CartoClient(user)
   await carto.sql(Array.from({ length: 25 }, (_, n) => `create table t${n} (x int)`).join(';'))
   const names: string[] = []
-  // CartoPaginator: page after page until it has as many as it was told there are.
+  // CartoPaginator: reads page after page until it has the announced total.
   for (let page = 1, total = 1; names.length < total; page += 1) {
     const answer = await readAnswer<{ visualizations: { name: string }[]; total_user_entries: number }>(
       await carto.send('api/v1/viz/', 'GET', {
@@ -104,7 +104,7 @@ test('curl waits for 100 Continue before it sends a large form', async (t) => {
   assert.deepEqual(JSON.parse(await text(response)).rows, [{ n: 2_000_000 }])
 })
 
-test('copyto takes its parameters from a posted form, copyfrom a body of a form type', async (t) => {
+test('copyto reads its parameters from a posted form, copyfrom accepts a body with a form type', async (t) => {
   const { user } = await setup(t)
   const carto = new CartoClient(user)
   await carto.sql('create table t (a int)')

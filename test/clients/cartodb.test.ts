@@ -19,7 +19,7 @@ const driven = async (folder: string, driver: string, ...rest: string[]) =>
 
 type Ended = Readonly<{ done?: unknown; error?: unknown }>
 
-test('Named of the npm package cartodb makes, opens, changes and deletes a named map', async (t) => {
+test('class Named of the npm package cartodb creates, opens, changes and deletes a named map', async (t) => {
   const { folder, missing } = await client()
   if (missing !== undefined) return t.skip(`NOT RUN: ${missing}`)
   const { user } = await setup(t)
@@ -48,7 +48,7 @@ test('Named of the npm package cartodb makes, opens, changes and deletes a named
   assert.equal(metadata.layers.length, 1)
 })
 
-test('SQL of the npm package cartodb reads, writes and is told of errors', async (t) => {
+test('class SQL of the npm package cartodb reads, writes and gets errors', async (t) => {
   const { folder, missing } = await client()
   if (missing !== undefined) return t.skip(`NOT RUN: ${missing}`)
   const { user } = await setup(t)

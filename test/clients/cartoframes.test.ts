@@ -44,7 +44,7 @@ test('cartoframes uploads a data frame and reads it back', async (t) => {
   assert.ok(first!.includes('Madrid,3223000,t,2026-01-31 10:00:00'), first)
 })
 
-test('cartoframes asks about a table: rows, geometry, bounds, privacy', async (t) => {
+test("cartoframes reads a table's rows, geometry, bounds and privacy", async (t) => {
   const { user } = await setup(t)
   const carto = new CartoClient(user)
   await carto.sql(
@@ -78,7 +78,7 @@ test('cartoframes asks about a table: rows, geometry, bounds, privacy', async (t
   assert.equal(await privacyOf(carto, 'p'), 'PRIVATE')
 })
 
-test('cartoframes makes a table public, and finds out by EXPLAIN without a key', async (t) => {
+test('cartoframes makes a table public and checks it by EXPLAIN without a key', async (t) => {
   const { user } = await setup(t)
   const carto = new CartoClient(user)
   const everybody = new CartoClient(user, 'default_public')
@@ -92,7 +92,7 @@ test('cartoframes makes a table public, and finds out by EXPLAIN without a key',
       },
     )
   assert.equal(await isPublic(), false)
-  // Dataset.save: all that it knows of the dataset, with the changed privacy.
+  // Dataset.save: everything it knows of the dataset, with the changed privacy.
   const saved = await carto.send('api/v1/viz/p', 'PUT', {
     json: { id: 'p', name: 'p', type: 'table', tags: [], privacy: 'PUBLIC' },
   })
@@ -101,7 +101,7 @@ test('cartoframes makes a table public, and finds out by EXPLAIN without a key',
   assert.equal(await isPublic(), true)
 })
 
-test('cartoframes renames and deletes tables, and understands that there was none', async (t) => {
+test('cartoframes renames and deletes tables, and recognises a missing one', async (t) => {
   const { user } = await setup(t)
   const carto = new CartoClient(user)
   await carto.sql('create table a (x int)')
@@ -112,7 +112,7 @@ test('cartoframes renames and deletes tables, and understands that there was non
   assert.ok(absent.notices![0]!.includes('does not exist'))
 })
 
-/** `Credentials.me_data`: an absolute path, so it leaves the account's base behind. */
+/** `Credentials.me_data`: an absolute path, so it drops the account's base path. */
 async function assertQuotaAllows(url: string, user: TestUser): Promise<void> {
   const me = await readAnswer<{ user_data: { id: string; remaining_byte_quota?: number } }>(
     await new CartoClient(user).send('/api/v3/me', 'GET'),

@@ -7,7 +7,7 @@ import { type TestContext, test } from 'node:test'
 import { promisify } from 'node:util'
 import { setup, type TestUser } from '../support/service/setup.ts'
 
-/** GDAL's own Carto driver against the service: nothing here is a reproduction. */
+/** Runs GDAL's own Carto driver against the service, without any imitation. */
 const run = promisify(execFile)
 const missing = await reasonToSkip()
 const title = (text: string) => (missing ? `${text} [NOT RUN: ${missing}]` : text)
@@ -46,7 +46,7 @@ test(title('ogr2ogr overwrites, appends and filters'), async (t) => {
   const gdal = await gdalFor(t, user)
   await gdal.write(places, ['-nln', 'places'])
   await gdal.write(places, ['-nln', 'places', '-overwrite'])
-  // By INSERT: by COPY the driver leaves out the key in all rows that it appends but the first.
+  // By INSERT: with COPY the driver omits the key in all appended rows but the first.
   await gdal.write(places, ['-nln', 'places', '-append', '-doo', 'COPY_MODE=NO'])
   assert.equal((await gdal.read('places')).length, 6)
   const some = await gdal.read('places', ['-where', "name LIKE '%sure%'", '-spat', '0', '0', '5', '5'])
@@ -75,7 +75,7 @@ type Place = Readonly<{
   at: unknown
 }>
 
-/** Without a plus sign: the driver sends it unescaped in INSERT mode, where it means a blank. */
+/** Without a plus sign: in INSERT mode the driver sends it unescaped, which means a blank. */
 const placesRead: Place[] = [
   { name: `100% "sure" & 'safe' Ünïcode`, n: 1, f: 1.25, b: true, at: [1.5, 2.5] },
   { name: 'tab\tline\nback\\slash', n: 2, f: -2.5, b: false, at: [-3, 4] },
@@ -99,7 +99,7 @@ async function gdalFor(t: TestContext, user: TestUser) {
       ...process.env,
       CARTO_API_URL: `${user.base}/api/v2/sql`,
       CARTO_API_KEY: token,
-      // What a page has is read page by page.
+      // Reads page by page.
       CARTO_PAGE_SIZE: '2',
     },
     timeout: 120_000,

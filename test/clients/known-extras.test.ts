@@ -6,7 +6,7 @@ import { deleteUser } from '../../src/accounts/delete-user.ts'
 import { type OperationId, operations, pathOf } from '../../src/contract/operations.ts'
 import { basic, randomName, type Setup, setup } from '../support/service/setup.ts'
 
-test('every body of every endpoint may carry api_key and client, which are neither stored nor shown', async (t) => {
+test('every body of every endpoint accepts api_key and client, which are neither stored nor shown', async (t) => {
   const house = await setup(t, { config: { webhooks: ['receiver.invalid'] } })
   const bodies = await bodiesOf(house, (undo) => t.after(undo))
   assert.deepEqual(Object.keys(bodies).sort(), await operationsWithBody(house.url))
@@ -22,7 +22,7 @@ test('every body of every endpoint may carry api_key and client, which are neith
     if (refusal) assert.match(text, refusal)
     else assert.ok(response.ok, `${operation}: ${response.status} ${text}`)
     assert.ok(!text.includes('cps-1.11.3'), `${operation}: ${text}`)
-    // The addresses of the tiles have the token that was sent in the body.
+    // The tile addresses have the token that was sent in the body.
     if (operation !== 'createMap') assert.ok(!text.includes(house.user.masterToken), `${operation}: ${text}`)
   }
 })
@@ -31,11 +31,11 @@ type Example = Readonly<{
   parameters?: Record<string, string>
   body: Record<string, unknown>
   headers?: Record<string, string>
-  /** It is refused for another reason. */
+  /** The expected refusal for another reason. */
   refusal?: RegExp
 }>
 
-/** A valid body of each. Those of an account are let in by the `api_key` in the body alone. */
+/** A valid body of each. Only the `api_key` in the body authenticates those of an account. */
 async function bodiesOf(
   { user, keys, createUser, service }: Setup,
   after: (undo: () => Promise<void>) => void,
@@ -148,7 +148,7 @@ const namedMap = (name: string) => ({
   layergroup: { layers: [{ options: { sql: 'select null::geometry as the_geom_webmercator' } }] },
 })
 
-/** All but copyfrom, whose body is data. */
+/** All except copyfrom, whose body is data. */
 async function operationsWithBody(url: string): Promise<string[]> {
   const document = (await (await fetch(`${url}/openapi.json`)).json()) as {
     paths: Record<string, Record<string, { operationId: string; requestBody?: { content: object } }>>

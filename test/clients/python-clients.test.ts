@@ -7,7 +7,7 @@ import { type TestContext, test } from 'node:test'
 import { promisify } from 'node:util'
 import { setup, type TestUser } from '../support/service/setup.ts'
 
-/** The clients themselves, where they are installed; recordings.test.ts replays what they sent elsewhere. */
+/** Runs the clients themselves if they are installed; recordings.test.ts replays what they sent elsewhere. */
 const run = promisify(execFile)
 
 for (const [client, expected] of [
@@ -59,7 +59,7 @@ for (const [client, expected] of [
 }
 
 async function drive(t: TestContext, client: string, user: TestUser): Promise<Record<string, unknown>> {
-  // It keeps settings there.
+  // It stores settings there.
   const home = await mkdtemp(join(tmpdir(), 'cartage-python-'))
   t.after(() => rm(home, { recursive: true, force: true }))
   const driver = `test/clients/drivers/use-${client}.py`

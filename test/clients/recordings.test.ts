@@ -4,7 +4,7 @@ import { Names, readRecording, replay } from '../support/http/recording.ts'
 import { eventually, setup } from '../support/service/setup.ts'
 
 for (const client of ['carto-python-1.11.3', 'cartoframes-1.2.4', 'cartodb-npm-0.5.1']) {
-  test(`what ${client} really sends is answered as it was when the client was content`, async (t) => {
+  test(`recorded requests of ${client} get the answers that it accepted`, async (t) => {
     const { url, user } = await setup(t, { worker: true })
     const { username, masterToken } = user
     const basic = Buffer.from(`${username}:${masterToken}`).toString('base64')
@@ -15,13 +15,13 @@ for (const client of ['carto-python-1.11.3', 'cartoframes-1.2.4', 'cartodb-npm-0
         const known = onlyKnown(answer, exchange.answer)
         assert.deepEqual(known, exchange.answer, `${exchange.method} ${exchange.path}`)
       }
-      // What is only read may not be there yet: a job takes its time.
+      // A read may be too early: a job takes its time.
       await (exchange.method === 'GET' ? eventually(check) : check())
     }
   })
 }
 
-/** Without the members that came later: no client reads them. */
+/** Leaves out members added later: no client reads them. */
 function onlyKnown(value: unknown, recorded: unknown): unknown {
   if (Array.isArray(value) && Array.isArray(recorded)) {
     return value.map((each, place) => onlyKnown(each, recorded[place]))

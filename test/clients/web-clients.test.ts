@@ -9,7 +9,7 @@ import { otherSite } from '../support/clients/other-site.ts'
 import { makeMap, templateOf } from '../support/maps/named-api.ts'
 import { setup, type TestUser } from '../support/service/setup.ts'
 
-// Before a service starts, which serves what it finds then.
+// Before a service starts: it serves the files it finds at that moment.
 before(provideConsole)
 
 /** The clients as a page loads them. */
@@ -18,13 +18,13 @@ const packages = {
   'carto-vl': ['@carto/carto-vl', '1.4.6'],
   'deck.gl': ['deck.gl', '8.9.36'],
   'deck.gl-carto': ['@deck.gl/carto', '8.9.36'],
-  // Where deck.gl has the worker from that reads tiles.
+  // deck.gl loads the worker that reads tiles from here.
   'loaders.gl-mvt': ['@loaders.gl/mvt', '3.4.13'],
 } as const
 type Client = keyof typeof packages
 const clients = new Map<Client, NpmClient>()
 
-/** Unpacks what is not there yet. Returns why a client is missing. */
+/** Unpacks what is missing. Returns why a client is not available. */
 async function missingOf(...names: Client[]): Promise<string | undefined> {
   for (const name of names) {
     const [id, version] = packages[name]
@@ -108,7 +108,7 @@ test('CartoLayer of deck.gl 8.9 draws queries by v1 and v2', { timeout: 300_000 
   assert.match(String(failed), /relation "missing" does not exist/)
 })
 
-test('CARTO VL and deck.gl draw public tables without a key, and are told of others', {
+test('CARTO VL and deck.gl draw public tables without a key, and get the reason for others', {
   timeout: 300_000,
 }, async (t) => {
   const missing = await missingOf(...(Object.keys(packages) as Client[]))
@@ -127,7 +127,7 @@ test('CARTO VL and deck.gl draw public tables without a key, and are told of oth
   }
 })
 
-test('deck.gl 8.9 draws the layer that the console offers as text for a map', {
+test('deck.gl 8.9 draws the layer whose text the console offers for a map', {
   timeout: 300_000,
 }, async (t) => {
   const missing = await missingOf('deck.gl', 'loaders.gl-mvt')
@@ -194,7 +194,7 @@ ${drawing}
   })
 </script>`
 
-/** Counts pixels of a colour, red unless told, until some are there. */
+/** Counts pixels of a colour, red by default, until some are drawn. */
 const drawing = `
 <div id="map" style="position: relative; width: 400px; height: 400px"></div>
 <script>

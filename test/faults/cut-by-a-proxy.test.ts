@@ -5,7 +5,7 @@ import { newUser } from '../support/postgres/two-hosts.ts'
 import { newInstallation } from '../support/service/installation.ts'
 import { eventually } from '../support/service/setup.ts'
 
-test('a job whose connection a proxy cuts again and again, while its backend goes on, is tried on and done once', async (t) => {
+test('a job whose connection a proxy keeps cutting while its backend runs is retried and applied once', async (t) => {
   const installation = await newInstallation(t)
   const proxy = await startProxy(t, installation.keys.adminUrl)
   const service = await installation.start({ keys: { adminUrl: proxy.url }, parts: { worker: true } })

@@ -9,7 +9,7 @@ import { runSql, withDatabase } from '../support/runner/namespace.ts'
 import { newInstallation } from '../support/service/installation.ts'
 import { basic, eventually, randomName } from '../support/service/setup.ts'
 
-test('a connection that was forgotten on the way is given up in seconds, and one that is only slow is not', async (t) => {
+test('a connection that the network forgot is dropped in seconds, a slow one is kept', async (t) => {
   const installation = await newInstallation(t)
   const proxy = await silentProxy(t, installation.keys.adminUrl)
   const service = await installation.start({ keys: { adminUrl: proxy.url }, parts: { worker: true } })
@@ -45,7 +45,7 @@ test('a connection that was forgotten on the way is given up in seconds, and one
 
 type Caller = ReturnType<typeof callerOf> & Readonly<{ admin: (text: string) => ReturnType<typeof runSql> }>
 
-/** One of each kind, at work for so long; the end of the upload is sent as late. */
+/** Runs one request of each kind for this many seconds; the end of the upload is sent equally late. */
 async function beginAll(caller: Caller, seconds: number) {
   const job = caller.runJob(`insert into log select 1 from pg_sleep(${seconds})`)
   const sql = caller.sql(`insert into log select 2 from pg_sleep(${seconds})`)
@@ -81,7 +81,7 @@ function callerOf(base: string, username: string, masterToken: string) {
   }
 }
 
-/** Of callers, not of the administrator. */
+/** Counts the backends of callers, not of the administrator. */
 async function countBackends({ admin }: Pick<Caller, 'admin'>, condition = ''): Promise<number> {
   const { rows } = await admin(
     `select count(*)::int as n from pg_stat_activity

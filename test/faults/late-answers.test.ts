@@ -9,13 +9,13 @@ import { runSql } from '../support/runner/namespace.ts'
 import { newInstallation } from '../support/service/installation.ts'
 import { eventually, type Setup, setup, type TestUser } from '../support/service/setup.ts'
 
-test('a statement whose answer comes after the time limit is told by its outcome, and by none if it never comes', async (t) => {
+test('a statement answered after the time limit returns its outcome, or an unknown one if the answer never comes', async (t) => {
   const { client, proxy, holdAnswer } = await startBehindProxy(t)
   const held = holdAnswer('insert into t values')
   const answer = client.sql('insert into t values (1) returning n')
   const flow = await held
   const before = proxy.flows().length
-  // The time is over: a cancel is under way.
+  // The time limit has passed: a cancel is under way.
   await eventually(() => assert.ok(proxy.flows().length > before))
   flow.release()
   assert.deepEqual((await answer).rows, [{ n: 1 }])
@@ -28,7 +28,7 @@ test('a statement whose answer comes after the time limit is told by its outcome
   assert.deepEqual((await client.sql('select n from t order by n')).rows, [{ n: 1 }, { n: 2 }])
 })
 
-test('what PostgreSQL has answered is whole, although it ends the connection right after', async (t) => {
+test('an answer of PostgreSQL is complete although it closes the connection right after', async (t) => {
   const { client, holdAnswer, endIdle } = await startBehindProxy(t, 60_000)
   const numbers = 'select i from generate_series(1, 2000) i'
   const insert = 'insert into t values (3) returning n'
@@ -51,7 +51,7 @@ test('what PostgreSQL has answered is whole, although it ends the connection rig
   assert.deepEqual((await client.sql('select n from t order by n')).rows, [{ n: 1 }, { n: 2 }, { n: 3 }])
 })
 
-test('a statement that its owner or the operator cancels is told so, and a limit of its own is a limit', async (t) => {
+test('a statement cancelled by its owner or the operator says so, and its own statement_timeout is a limit', async (t) => {
   const house = await setup(t)
   const { user } = house
   const running = ask(user, 'select pg_sleep(30), 1 as mine')
@@ -67,7 +67,7 @@ test('a statement that its owner or the operator cancels is told so, and a limit
   assert.deepEqual([raised.status, raised.body.error], [400, ['mine']])
 })
 
-test('an answer that is refused for its size says that the statement has run', async (t) => {
+test('an answer refused for its size says that the statement has run', async (t) => {
   const house = await setup(t, { config: { queryMaxRowBytes: 100_000 } })
   const { user } = house
   await user.sql('create table t (n int)')

@@ -8,19 +8,21 @@ import { admin, newUser } from '../support/postgres/two-hosts.ts'
 import { newInstallation } from '../support/service/installation.ts'
 import { eventually } from '../support/service/setup.ts'
 
-test('what a lost connection leaves in doubt is undone only when it is known not to have happened', async (t) => {
+test('work with an unknown outcome after a lost connection is undone only once it is known not to have committed', async (t) => {
   const house = await openHouse(t)
   for (const [delayMs, isKnown] of delays) {
     await t.test(`a key whose commit comes ${delayMs} ms late works`, () => lateKey(house, delayMs, isKnown))
-    await t.test(`a user whose commit comes ${delayMs} ms late is whole`, () =>
+    await t.test(`a user whose commit comes ${delayMs} ms late is complete`, () =>
       lateUser(house, delayMs, isKnown),
     )
   }
-  await t.test('an organization whose commit comes late is whole', () => lateOrganization(house))
-  await t.test('repair gives a key that has lost its role a new one, without grants', () => lostRole(house))
+  await t.test('an organization whose commit comes late is complete', () => lateOrganization(house))
+  await t.test('repair makes a new role without grants for a key that has lost its role', () =>
+    lostRole(house),
+  )
 })
 
-/** A commit that comes within the time for a lock is waited for; of a later one nobody can know yet. */
+/** The service waits for a commit within the lock timeout; a later one has an unknown outcome at first. */
 const delays = [
   [700, true],
   [4_000, false],

@@ -4,7 +4,7 @@ import { createUser } from '../../src/accounts/create-user.ts'
 import { newInstallation } from '../support/service/installation.ts'
 import { basic, randomName } from '../support/service/setup.ts'
 
-test('who waits for a job at another process hears of its end although no notification arrives', async (t) => {
+test('a request that waits for a job at another process sees its end although no notification arrives', async (t) => {
   const installation = await newInstallation(t)
   const first = await installation.start({ parts: { worker: true } })
   const second = await installation.start()

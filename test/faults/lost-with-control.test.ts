@@ -5,7 +5,7 @@ import { newUser } from '../support/postgres/two-hosts.ts'
 import { newInstallation } from '../support/service/installation.ts'
 import { eventually } from '../support/service/setup.ts'
 
-test('a statement whose outcome nobody knows is told so, also if the control database is lost with it', async (t) => {
+test('a statement with an unknown outcome says so, also if the control database is lost with it', async (t) => {
   const installation = await newInstallation(t)
   const { adminUrl } = installation.keys
   const proxy = await startProxy(t, adminUrl)
@@ -25,7 +25,7 @@ test('a statement whose outcome nobody knows is told so, also if the control dat
   })
   const flow = await held
   await eventually(() => assert.ok(flow.heldBytes() > 0))
-  // The lease is lost first, so that nobody knows the caller any more.
+  // Lose the lease first, so that the cache of keys is not valid any more.
   proxy.leadTo('postgres://127.0.0.1:1', { keepsOpen: true })
   for (const other of proxy.flows()) if (other !== flow && other.isOpen()) other.cut()
   await assert.rejects(client.sql('select 1'), { status: 503, code: 'database-unavailable' })

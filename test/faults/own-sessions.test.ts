@@ -28,7 +28,7 @@ async function newUser({ services, url }: Service): Promise<TestUser> {
   return { account, username, masterToken, base: `${url}/user/${username}`, sql }
 }
 
-test('a user who ends all of its own sessions closes the host for nobody else', async (t) => {
+test('a user who ends all of its own sessions does not close the host for others', async (t) => {
   const { config, keys } = await newInstallation(t)
   const lines: string[] = []
   const log = createLog('info', { write: (line) => lines.push(line) })
@@ -38,7 +38,7 @@ test('a user who ends all of its own sessions closes the host for nobody else', 
     const other = jobApi(await newUser(service))
     const attack = attacker.sql(endOwnSessions)
     const jobs = Array.from({ length: 3 }, () => jobApi(attacker).submit('select 1'))
-    // Whether a job is hit at its login, before its statement or in it is a matter of luck: all the same to others.
+    // It is random whether a job is hit at its login, before its statement or in it: others see no difference.
     for (let turn = 0; turn < 5; turn++) {
       assert.equal((await runJob(other, 'select pg_sleep(0.2)')).status, 'done')
     }
@@ -55,7 +55,7 @@ test('a user who ends all of its own sessions closes the host for nobody else', 
   }
 })
 
-test('a host is closed when it answers neither a user nor the administrator', async (t) => {
+test('a host counts as down when it answers neither a user nor the administrator', async (t) => {
   const { service, user } = await setup(t)
   const { databases } = service.services
   const gone = hostFromUrl(9, 'gone', 'postgresql://postgres@127.0.0.1:1/postgres')

@@ -5,7 +5,7 @@ import { regenerateToken } from '../../src/keys/regenerate-token.ts'
 import { newInstallation } from '../support/service/installation.ts'
 import { basic, eventually, randomName, setup } from '../support/service/setup.ts'
 
-test('a new token ends the requests of the old one at every process, whatever they call themselves, and no job', async (t) => {
+test('regenerating a token ends its requests in every process, whatever their application_name, and no job', async (t) => {
   const { admin } = await setup(t)
   const installation = await newInstallation(t)
   const first = await installation.start({ parts: { worker: true } })

@@ -4,7 +4,7 @@ import { grantsOf } from '../support/keys/keys-client.ts'
 import { callerOf, paused, startWithReplica, toReplica } from '../support/postgres/replica-world.ts'
 import { eventually } from '../support/service/setup.ts'
 
-test('COPY TO STDOUT that asks for a replica comes from there, or whole from the primary', async (t) => {
+test('COPY TO STDOUT with read_from replica comes from a replica, or complete from the primary', async (t) => {
   const { user, standby } = await startWithReplica(t)
   await user.sql('create table t as select generate_series(1, 3) as n')
   const copy = (query: string, headers = toReplica) =>
@@ -21,7 +21,7 @@ test('COPY TO STDOUT that asks for a replica comes from there, or whole from the
   })
 })
 
-test('the reads of a key with read_from replica go there, unless the request says otherwise', async (t) => {
+test('a key with read_from replica reads from a replica, unless the request says otherwise', async (t) => {
   const { user } = await startWithReplica(t)
   const made = await user.key('v4/keys', 'POST', { name: 'k', grants: grantsOf(), read_from: 'replica' })
   assert.equal(made.read_from, 'replica')
@@ -41,7 +41,7 @@ test('the reads of a key with read_from replica go there, unless the request say
   )
 })
 
-test('a tile of a table that asks for a replica comes from there, and never a wrong one from memory', async (t) => {
+test('a tile of a table with read_from replica comes from a replica, and never outdated from the cache', async (t) => {
   const { user, standby } = await startWithReplica(t)
   await user.sql(`create table places (the_geom geometry(point, 4326)); select cdb_cartodbfytable('places')`)
   await user.sql(`insert into places (the_geom) values (cdb_latlng(10, 10))`)

@@ -14,7 +14,7 @@ import { newStandbyPair } from '../support/postgres/standby-pair.ts'
 import { admin } from '../support/postgres/two-hosts.ts'
 import { eventually } from '../support/service/setup.ts'
 
-test('a request that asks for it is answered by a replica, and the answer says how old it is', async (t) => {
+test('a request with read_from replica is answered by a replica, with its age', async (t) => {
   const { user } = await startWithReplica(t)
   const first = await user.sql('select pg_is_in_recovery() as replica', toReplica)
   assert.deepEqual(first.rows, [{ replica: true }])
@@ -45,7 +45,7 @@ test('every format, a long answer, bound values and a counted total come from th
   }
 })
 
-test('a write that asks for a replica is done by the primary, once', async (t) => {
+test('a write with read_from replica runs on the primary, once', async (t) => {
   const { user } = await startWithReplica(t)
   await user.sql('create table t (n int)')
   const writes = [
@@ -66,7 +66,7 @@ test('a write that asks for a replica is done by the primary, once', async (t) =
   assert.deepEqual(rows, [{ n: 1 }, { n: 2 }, { n: 3 }, { n: 4 }, { n: 5 }, { n: 6 }, { n: 7 }])
 })
 
-test('what the replica does not have yet is answered by the primary', async (t) => {
+test('the primary answers what the replica does not have yet', async (t) => {
   const { user, standby } = await startWithReplica(t)
   await paused(t, standby, async () => {
     await user.sql('create table late (n int)')
@@ -75,7 +75,7 @@ test('what the replica does not have yet is answered by the primary', async (t) 
   })
 })
 
-test('a replica that is further behind than allowed answers nothing, until it has caught up', async (t) => {
+test('a replica that lags more than allowed answers nothing until it has caught up', async (t) => {
   const { user, standby } = await startWithReplica(t, { replicaMaxLagMs: 2_000 })
   await paused(t, standby, async () => {
     await user.sql('create table written (n int)')
@@ -86,13 +86,13 @@ test('a replica that is further behind than allowed answers nothing, until it ha
   await eventually(async () => assert.notEqual((await user.sql('select 1', toReplica)).age, null))
 })
 
-test('an idle primary does not make its replica old', async (t) => {
+test('an idle primary does not make its replica look outdated', async (t) => {
   const { user } = await startWithReplica(t, { replicaMaxLagMs: 3_000 })
   const began = performance.now()
   while (performance.now() - began < 4_500) assert.notEqual((await user.sql('select 1', toReplica)).age, null)
 })
 
-test('a revoked grant is obeyed at once by every process, though no replica has replayed it', async (t) => {
+test('a revoked grant applies at once in every process, before any replica has replayed it', async (t) => {
   const { user, standby, services } = await startWithReplica(t, {}, 2)
   await user.sql('create table t (n int)')
   const token = await user.createKey('reader', grantsOf({ t: ['select'] }))
@@ -102,17 +102,17 @@ test('a revoked grant is obeyed at once by every process, though no replica has 
   await paused(t, standby, async () => {
     await user.changeKey('reader', { grants: grantsOf() })
     for (const reader of asReader) assert.equal((await reader.sql('select * from t', toReplica)).status, 403)
-    // Others of the host are not answered there either until the replica has replayed it.
+    // Other users of the host are not answered there either until the replica has replayed it.
     assert.equal((await user.sql('select * from t', toReplica)).age, null)
   })
   await eventually(async () => assert.notEqual((await user.sql('select * from t', toReplica)).age, null))
   for (const reader of asReader) assert.equal((await reader.sql('select * from t', toReplica)).status, 403)
 })
 
-test('a deleted key is refused at once, and what it reads from a replica is ended', async (t) => {
+test('a deleted key is refused at once, and its reads on a replica are ended', async (t) => {
   const { user, standby, services } = await startWithReplica(t, {}, 2)
   const token = await user.createKey('short', grantsOf())
-  // Another process than the one that deletes the key.
+  // In another process than the one that deletes the key.
   const reader = callerOf(services[1]!, user.username, token)
   await eventually(async () => assert.notEqual((await reader.sql('select 1', toReplica)).age, null))
   await paused(t, standby, async () => {
@@ -129,7 +129,7 @@ test('a deleted key is refused at once, and what it reads from a replica is ende
   })
 })
 
-test('a statement that the replica ends to go on with its replay is answered by the primary', async (t) => {
+test('a statement that the replica cancels in favour of its replay is answered by the primary', async (t) => {
   const { user, standby } = await startWithReplica(t)
   await user.sql('create table t as select 1 as n')
   await setOn(t, standby, 'max_standby_streaming_delay', '0')
@@ -148,7 +148,7 @@ test('a statement that the replica ends to go on with its replay is answered by 
   await eventually(async () => assert.ok((await conflictsOf(standby)) > before))
 })
 
-test('the same limits hold on a replica: time, clean connections, own settings of a role', async (t) => {
+test("the same limits apply on a replica: time, clean connections, a role's own settings", async (t) => {
   const { user } = await startWithReplica(t, { queryTimeoutMs: 700 })
   const slow = await user.sql('select pg_sleep(5)', toReplica)
   assert.deepEqual([slow.status, /700 ms/.test(slow.text)], [429, true])
@@ -176,7 +176,7 @@ test('a replica that does not answer is left out, and used again when it is back
   await eventually(async () => assert.notEqual((await user.sql('select 1', toReplica)).age, null))
 })
 
-test('a caller whose own request fails on a replica switches it off for nobody', async (t) => {
+test('a caller whose own request fails on a replica does not switch it off for others', async (t) => {
   const { user } = await startWithReplica(t)
   for (let count = 0; count < 3; count += 1) {
     await user.sql('select pg_terminate_backend(pg_backend_pid())', toReplica)
@@ -191,7 +191,7 @@ test('a removed replica is not read any more', async (t) => {
   assert.deepEqual({ rows, age }, { rows: [{ replica: false }], age: null })
 })
 
-test('only a standby of the host becomes its replica', async (t) => {
+test('only a standby of the host can be added as its replica', async (t) => {
   const { service, pair } = await startWithReplica(t)
   const operator = admin(service)
   t.after(() => operator.close())
@@ -227,7 +227,7 @@ test('only a standby of the host becomes its replica', async (t) => {
   assert.deepEqual(await replicas.list(), [])
 })
 
-test('a replica that was promoted is not read any more, and gets no write', async (t) => {
+test('a promoted replica is not read any more and gets no writes', async (t) => {
   const pair = await newStandbyPair('ct_promoted')
   const { user, standby } = await startWithReplica(t, {}, 1, pair)
   await user.sql('create table t (n int)')

@@ -38,7 +38,7 @@ test('an address with several servers of a cluster leads to the primary, before 
   assert.equal((await fetch(`${service.url}/health/ready`)).status, 200)
 })
 
-test('an address with several servers is read as libpq reads it', () => {
+test('an address with several servers is parsed as libpq does', () => {
   const { addresses, adminRole, adminPassword, adminDatabase, ...host } = hostFromUrl(
     7,
     'pair',
@@ -67,7 +67,7 @@ test('an address with several servers is read as libpq reads it', () => {
   )
 })
 
-test('a host of several servers none of which answers is not added, and the answer says so', async (t) => {
+test('a host whose servers do not answer is not added, and the error says so', async (t) => {
   const { service } = await setup(t, { isIsolated: true })
   const { installation } = service.services
   const gone = 'postgresql://postgres:secret@127.0.0.1:1,127.0.0.1:2/postgres'

@@ -5,7 +5,7 @@ import { silentProxy } from '../support/postgres/silent-proxy.ts'
 import { newInstallation } from '../support/service/installation.ts'
 import { basic, randomName } from '../support/service/setup.ts'
 
-/** A service whose way to the control database can fall silent; the tenants' databases are not touched. */
+/** A service whose connections to the control database can fall silent; those to tenant databases are not touched. */
 async function proxiedService(t: TestContext, worker: boolean) {
   const installation = await newInstallation(t)
   const proxy = await silentProxy(t, installation.keys.adminUrl)
@@ -48,7 +48,7 @@ function jobsOf(url: string, username: string, token: string) {
   }
 }
 
-test('control connections that fall silent freeze neither the submission of jobs nor the worker', async (t) => {
+test('control connections that fall silent block neither new jobs nor the worker', async (t) => {
   const { control, silence, newUser } = await proxiedService(t, true)
   const jobs = await newUser()
   const first = await jobs.submit('create table ledger (item int)')
@@ -62,7 +62,7 @@ test('control connections that fall silent freeze neither the submission of jobs
   assert.equal(await jobs.count(), 1)
 })
 
-test('a control database that stalls is answered with 503 and Retry-After within seconds', async (t) => {
+test('a stalled control database gives 503 with Retry-After within seconds', async (t) => {
   const { control, silence, speak, newUser } = await proxiedService(t, false)
   const jobs = await newUser()
   assert.equal((await jobs.submit('select 1')).status, 201)
@@ -77,15 +77,15 @@ test('a control database that stalls is answered with 503 and Retry-After within
   speak()
 })
 
-test('a submission whose answer was lost is recognised when it is repeated', async (t) => {
+test('a repeated submission whose answer was lost is recognised', async (t) => {
   const { control, silence, speak, newUser, service } = await proxiedService(t, false)
   const jobs = await newUser()
-  // So that the caller is known.
+  // So that the caller is in the cache.
   for (let turn = 0; turn < 3; turn++) assert.equal((await jobs.submit('select 1')).status, 201)
   const { rows: before } = await service.services.databases.control.query('select id from cartage.jobs')
   silence(control)
   const submitted = jobs.submit('select 2')
-  // What was held back arrives while the repetition is under way, or after it.
+  // The held data arrives during the repetition or after it.
   setTimeout(speak, 7_000)
   const { status, body } = await submitted
   assert.equal(status, 201, JSON.stringify(body))

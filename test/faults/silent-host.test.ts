@@ -6,7 +6,7 @@ import { silentProxy } from '../support/postgres/silent-proxy.ts'
 import { admin, startHost } from '../support/postgres/two-hosts.ts'
 import { newInstallation } from '../support/service/installation.ts'
 
-test('while one host is silent, whatever is asked of it keeps nobody waiting who lives on another', async (t) => {
+test('while one host is silent, no request to it delays users on another host', async (t) => {
   const { config, start } = await newInstallation(t)
   const proxy = await silentProxy(t, (await startHost(t)).url)
   const service = await start()

@@ -18,7 +18,7 @@ import { type Installation, newInstallation } from '../support/service/installat
 import { program } from '../support/service/program.ts'
 import { eventually } from '../support/service/setup.ts'
 
-test('a host whose address leads to a standby is not available: 503, jobs wait, and nothing is lost', async (t) => {
+test('a host whose address leads to a standby is unavailable: 503, jobs wait, and nothing is lost', async (t) => {
   const { service, proxy, pair } = await startBehindProxy(t)
   const client = await newUserOnSecond(service, 'asks')
   await client.sql('create table t (n int)')
@@ -51,7 +51,7 @@ test('a host whose address leads to a standby is not available: 503, jobs wait, 
   assert.match(await adviceOf(service, 'host second: replication'), /^ok 1 standbys, 0 of them synchronous/)
 })
 
-test('a read-only transaction that the caller asked for is the mistake of the caller', async (t) => {
+test("an error in a read-only transaction that the caller asked for is the caller's", async (t) => {
   const { service } = await startBehindProxy(t)
   const client = await newUserOnSecond(service, 'reads')
   const text = 'begin; set transaction read only; create table t (n int); commit'
@@ -61,7 +61,7 @@ test('a read-only transaction that the caller asked for is the mistake of the ca
   })
 })
 
-test('one standby among the hosts stops no start and no command, and host add mends it', async (t) => {
+test('a standby among the hosts stops no start and no command, and host add repairs it', async (t) => {
   const { service, installation, proxy, pair } = await startBehindProxy(t)
   const client = await newUserOnSecond(service, 'mended')
   proxy.leadTo(pair.standbyUrl)
@@ -76,7 +76,7 @@ test('one standby among the hosts stops no start and no command, and host add me
   await late.stop()
 })
 
-test('a job whose administrator meets a standby pauses before its next statement, and is done once', async (t) => {
+test('a job whose administrator connects to a standby pauses before its next statement and runs it once', async (t) => {
   const { service, proxy, pair } = await startBehindProxy(t)
   const client = await newUserOnSecond(service, 'pauses')
   await client.sql('create table t (n int)')
@@ -88,7 +88,7 @@ test('a job whose administrator meets a standby pauses before its next statement
     `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'cartage admin'`,
   )
   const before = proxy.flows().length
-  // Several attempts to mark the second statement have met the standby.
+  // Several attempts to mark the second statement have reached the standby.
   await eventually(() => assert.ok(proxy.flows().length >= before + 6))
   assert.equal((await client.jobs.read(job_id)).status, 'running')
   proxy.leadTo(pair.primaryUrl, { keepsOpen: true })
@@ -122,7 +122,7 @@ test('a commit that no synchronous standby confirms in time has an unknown outco
   assert.deepEqual((await client.sql('select n from t')).rows, [{ n: 1 }])
 })
 
-test('a control database that leads to a standby makes the process not ready, until it leads to the primary', async (t) => {
+test('a control database that leads to a standby makes the process not ready until it leads to the primary', async (t) => {
   const { service, proxy, pair } = await startWhollyBehindProxy(t)
   const client = await newUser(service, 'alone')
   proxy.leadTo(pair.standbyUrl)
@@ -138,7 +138,7 @@ test('a control database that leads to a standby makes the process not ready, un
   assert.equal((await client.jobs.finished(job_id)).status, 'done')
 })
 
-test('a statement that was lost in a fail-over has not ended its own backend', async (t) => {
+test('a statement lost in a fail-over does not count as having ended its own backend', async (t) => {
   const { service, second, proxy, pair } = await startBehindProxy(t)
   const { databases } = service.services
   const { rows } = await runSql(
@@ -205,7 +205,7 @@ function isUnavailable(error: unknown): boolean {
   return true
 }
 
-/** What a command says, whatever its exit code. */
+/** What a command prints, whatever its exit code. */
 async function cartage(
   { config, keys }: Installation,
   command: readonly string[],

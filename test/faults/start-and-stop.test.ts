@@ -20,7 +20,7 @@ async function isOpen(port: number): Promise<boolean> {
   return opened
 }
 
-test('a process whose worker cannot start closes its door and its connections, and says why', async (t) => {
+test('a process whose worker cannot start closes its port and connections and says why', async (t) => {
   const { admin } = await setup(t)
   const installation = await newInstallation(t)
   const { namespace } = installation.config
@@ -39,7 +39,7 @@ test('a process whose worker cannot start closes its door and its connections, a
   await service.stop()
 })
 
-test('a process ends when it is told to, although its control database says nothing any more', async (t) => {
+test('SIGTERM ends a process although its control database does not answer', async (t) => {
   const installation = await newInstallation(t)
   const proxy = await silentProxy(t, installation.keys.adminUrl)
   const proxied = { ...installation, keys: { ...installation.keys, adminUrl: proxy.url } }
@@ -51,7 +51,7 @@ test('a process ends when it is told to, although its control database says noth
   proxy.speak()
 })
 
-test('a process that is told to stop answers what it was asked, and waits for no other request on the same connection', async (t) => {
+test('a stopping process answers the requests it has, and waits for no other on the same connections', async (t) => {
   const { admin } = await setup(t)
   const installation = await newInstallation(t)
   const service = await installation.start()

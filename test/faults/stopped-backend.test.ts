@@ -5,7 +5,7 @@ import { untilRunning } from '../support/postgres/running-statement.ts'
 import { whileStopped } from '../support/postgres/stopped-backend.ts'
 import { eventually, setup } from '../support/service/setup.ts'
 
-test('many who wait for a job that is being cancelled in vain hold up nobody else', async (t) => {
+test('many requests that wait for a job whose cancel hangs hold up no others', async (t) => {
   const bundle = await setup(t, { worker: true })
   const { user, createUser, url, service, admin } = bundle
   const { namespace } = service.services.config

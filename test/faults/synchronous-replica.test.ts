@@ -13,7 +13,7 @@ import { findBinaries } from '../../src/postgres/cluster/find-binaries.ts'
 import { newUser, startWithTwoHosts } from '../support/postgres/two-hosts.ts'
 import { eventually } from '../support/service/setup.ts'
 
-test('a job is done only when the synchronous replica has its commit, whatever ended the wait for it', async (t) => {
+test('a job is done only when the synchronous replica has its commit, however the wait for it ended', async (t) => {
   const { service, cluster } = await startWithTwoHosts(t)
   await newUser(service, 'first')
   const client = await newUser(service, 'second')
@@ -27,7 +27,7 @@ test('a job is done only when the synchronous replica has its commit, whatever e
   await host.query('select pg_reload_conf()')
 
   const { waitingAtCommit, isDoneWithReplica, importWithReplica } = waits({ client, host, replica })
-  await t.test('when its time is over', async () => {
+  await t.test('when its time limit ends', async () => {
     await isDoneWithReplica(await waitingAtCommit('late', 1_000), 'late')
   })
   await t.test('when its connection is lost', async () => {
@@ -48,22 +48,22 @@ test('a job is done only when the synchronous replica has its commit, whatever e
     await isDoneWithReplica(id, 'cancelled')
     await refused
   })
-  await t.test('and an import is complete only then, too', importWithReplica)
+  await t.test('an import too is complete only then', importWithReplica)
   const isUnknown = async (id: string) => {
     const { status } = await client.jobs.finished(id)
     assert.equal(status, 'unknown')
   }
-  await t.test('and unknown when it commits by itself in a block, and its time is over', async () => {
-    // The first COMMIT tells that it cannot run inside a transaction.
+  await t.test('and unknown when it commits by itself in a block and its time limit ends', async () => {
+    // The first COMMIT shows that it cannot run inside a transaction.
     const query = `do $$ begin commit; ${waitsForReplica};
       insert into ledger values ('block'); perform pg_sleep(0.7); commit; end $$`
     await isUnknown(await waitingAtCommit('block', 1_500, query))
   })
-  await t.test('and unknown when it has its own COMMIT, and its time is over', async () => {
+  await t.test('and unknown when it has its own COMMIT and its time limit ends', async () => {
     const query = `begin; ${waitsForReplica}; insert into ledger values ('own'); select pg_sleep(0.7); commit`
     await isUnknown(await waitingAtCommit('own', 1_500, query))
   })
-  // A server that is stopped, and the service in it, would wait for the replica.
+  // Otherwise stopping the server and the service would wait for the replica.
   await host.query('alter system reset synchronous_standby_names')
   await host.query('select pg_reload_conf()')
   await replica.stop()
@@ -75,7 +75,7 @@ const waitsForReplica = 'set local synchronous_commit = on'
 type Parts = Readonly<{ client: Client; host: pg.Client; replica: Awaited<ReturnType<typeof newReplica>> }>
 
 function waits({ client, host, replica }: Parts) {
-  /** A job whose COMMIT waits for a replica that is not there any more. */
+  /** A job whose COMMIT waits for a replica that is gone. */
   const waitingAtCommit = async (
     entry: string,
     timeout?: number,
@@ -95,7 +95,7 @@ function waits({ client, host, replica }: Parts) {
     await eventually(async () => assert.equal((await host.query(waiting)).rowCount, 1))
     return started
   }
-  /** Nobody calls it done before the replica is back; then it is, once. */
+  /** The job is not done before the replica is back, and then done once. */
   const isDoneWithReplica = async (id: string, entry: string) => {
     await eventually(async () => assert.equal((await host.query(waiting)).rowCount, 0))
     await sleep(300)
@@ -126,7 +126,7 @@ const sleeping = `select pid from pg_stat_activity where ${ofTenant} and wait_ev
 const waiting = `select pid from pg_stat_activity where ${ofTenant} and wait_event = 'SyncRep'`
 const isSynchronous = `select from pg_stat_replication where sync_state = 'sync'`
 
-/** A program that stores the log and confirms it, as a synchronous replica does. */
+/** A program that stores the log and confirms it, like a synchronous replica. */
 async function newReplica(t: TestContext, url: string) {
   const folder = await mkdtemp(join(tmpdir(), 'cartage-replica-'))
   const [binaries] = await findBinaries()

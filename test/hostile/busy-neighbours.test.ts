@@ -6,7 +6,7 @@ import { eventually, type Setup, setup, type TestUser } from '../support/service
 
 const config = { connectionsPerHost: 10, connectionsPerRole: 8, copiesPerProcess: 10, copiesPerUser: 8 }
 
-test('anonymous sleepers on many accounts take no place of those who have a key, nor of the visitors of others', async (t) => {
+test('requests without a key that sleep on many accounts take no slots from keys or from other accounts', async (t) => {
   const house = await setup(t, { config })
   const victims = [house.user, await house.createUser(), await house.createUser(), await house.createUser()]
   const quiet = await house.createUser()
@@ -17,7 +17,7 @@ test('anonymous sleepers on many accounts take no place of those who have a key,
   await servedInTime(sqlUrl(house.user, 'select 1', house.user.masterToken))
 })
 
-test('an account that sleeps with all its keys at once leaves places for others', async (t) => {
+test('an account that sleeps with all its keys leaves slots for others', async (t) => {
   const house = await setup(t, { config })
   const other = await house.createUser()
   const tokens = [
@@ -31,7 +31,7 @@ test('an account that sleeps with all its keys at once leaves places for others'
   for (const token of [other.masterToken, undefined]) await servedInTime(sqlUrl(other, 'select 1', token))
 })
 
-test('copies that sleep, with a key or without, leave places for others', async (t) => {
+test('copies that sleep, with a key or without, leave slots for others', async (t) => {
   const house = await setup(t, { config })
   const second = await house.createUser()
   const other = await house.createUser()
@@ -44,7 +44,7 @@ test('copies that sleep, with a key or without, leave places for others', async 
     await servedInTime(copyUrl(other, 'copy (select 1) to stdout', token))
 })
 
-test('the copy of an anonymous caller has a shorter limit', async (t) => {
+test('a copy without a key has a shorter limit', async (t) => {
   const { user } = await setup(t, { config: { anonymousCopyTimeoutMs: 500 } })
   const q = 'copy (select pg_sleep(1.5)) to stdout'
   const anonymous = await fetch(copyUrl(user, q))
@@ -52,7 +52,7 @@ test('the copy of an anonymous caller has a shorter limit', async (t) => {
   assert.equal((await fetch(copyUrl(user, q, user.masterToken))).status, 200)
 })
 
-test('a backend that ignores both cancel and terminate keeps its place until it is gone', async (t) => {
+test('a backend that ignores cancel and terminate keeps its slot until it ends', async (t) => {
   const limits = { anonymousConnections: 1, queryTimeoutMs: 3_000, connectionWaitMs: 3_000 }
   const house = await setup(t, { config: limits })
   const { user } = house
@@ -69,7 +69,7 @@ test('a backend that ignores both cancel and terminate keeps its place until it 
   assert.equal(await running(), 0)
 })
 
-test('a copy that cannot be stopped keeps its slot as well', async (t) => {
+test('a copy that cannot be stopped keeps its slot too', async (t) => {
   const limits = { anonymousCopies: 1, anonymousCopyTimeoutMs: 3_000, copyWaitMs: 300 }
   const house = await setup(t, { config: limits })
   const { user } = house
@@ -95,7 +95,7 @@ const sqlUrl = ({ base }: Pick<TestUser, 'base'>, q: string, token?: string) =>
 const copyUrl = ({ base }: Pick<TestUser, 'base'>, q: string, token?: string) =>
   `${base}/api/v2/sql/copyto?${new URLSearchParams({ q, ...(token && { api_key: token }) })}`
 
-/** Asks, and stays until the test ends. */
+/** Sends a request that stays open until the test ends. */
 function hold(t: TestContext, url: string): void {
   const leave = new AbortController()
   t.after(() => leave.abort())
@@ -104,7 +104,7 @@ function hold(t: TestContext, url: string): void {
     .catch(() => undefined)
 }
 
-/** Without waiting for a sleeper to end: the first does so after 25 s, by the limit of a query. */
+/** Before the first sleeper ends: that takes 25 s, the limit of a query. */
 async function servedInTime(url: string): Promise<void> {
   const startedAt = performance.now()
   const response = await fetch(url)

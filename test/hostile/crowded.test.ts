@@ -4,7 +4,7 @@ import { openRaw, pathOf, rawRequest } from '../support/http/raw-request.ts'
 import { keysClient } from '../support/keys/keys-client.ts'
 import { basic, type Setup, setup, type TestUser } from '../support/service/setup.ts'
 
-/** Many connections, each with many requests and with a body that never ends. */
+/** Many connections, each with many requests and a body that never ends. */
 const crowds = {
   strangers: async (_user: TestUser) => '',
   keys: async (user: TestUser) => (await keysClient(user).make('crowd')).token,
@@ -12,7 +12,7 @@ const crowds = {
 }
 
 for (const [who, tokenOf] of Object.entries(crowds)) {
-  test(`${who} with many connections and requests and unfinished bodies keep another account waiting for little`, async (t) => {
+  test(`${who} with many connections and requests and unfinished bodies delay another account only a little`, async (t) => {
     const house = await setup(t)
     const other = await house.createUser()
     const quiet = await slowest(other, 60)
@@ -25,7 +25,7 @@ for (const [who, tokenOf] of Object.entries(crowds)) {
   })
 }
 
-/** Where a machine is busy, some hundred milliseconds are nobody's fault. */
+/** On a busy machine some hundred milliseconds are normal. */
 const leastLimitMs = 500
 
 async function crowd(t: TestContext, house: Setup, token: string): Promise<() => number> {
@@ -52,7 +52,7 @@ async function crowd(t: TestContext, house: Setup, token: string): Promise<() =>
   return () => connections.filter(({ text }) => text().includes('HTTP/1.1 200')).length
 }
 
-/** The 99th of a hundred: how long a request takes that few are slower than. */
+/** The 99th of a hundred: few requests are slower than that. */
 async function slowest(user: TestUser, count: number): Promise<number> {
   const url = `${user.base}/api/v2/sql?${new URLSearchParams({ q: 'select 1', api_key: user.masterToken })}`
   const times: number[] = []

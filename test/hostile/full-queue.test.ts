@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { keysClient } from '../support/keys/keys-client.ts'
 import { setup } from '../support/service/setup.ts'
 
-test('only cartage.tell notifies, and only while the queue has room', async (t) => {
+test('only cartage.tell notifies, and only while the notification queue has room', async (t) => {
   const { service, admin } = await setup(t)
   const { rows } = await admin(
     `select p.oid::regprocedure::text as name, p.prosrc as body from pg_proc p
@@ -27,9 +27,9 @@ test('only cartage.tell notifies, and only while the queue has room', async (t) 
   }
 })
 
-test('while the queue of notifications is full, keys and jobs take longer and nothing fails', async (t) => {
+test('while the notification queue is full, keys and jobs take longer and nothing fails', async (t) => {
   const { user, service, admin } = await setup(t, { worker: true })
-  // As the function does when others have filled the queue, which takes 8 GB.
+  // As the function behaves with a full queue, which would take 8 GB.
   await admin(
     `create or replace function cartage.tell(channel text, message text) returns void language plpgsql as 'begin end'`,
     [],

@@ -7,11 +7,11 @@ import { HostileCaller } from './functions/caller.ts'
 import { executables, knownFunctions } from './functions/executable.ts'
 import { hostileCall, randomNumbers } from './functions/hostile-calls.ts'
 
-/** How long to call functions; the long form is for one's own cluster, see CONTRIBUTING.md. */
+/** How long to call functions; for the long form use a separate cluster, see CONTRIBUTING.md. */
 const seconds = Number(process.env.CARTAGE_TEST_FUNCTIONS_SECONDS ?? 6)
 const seed = Number(process.env.CARTAGE_TEST_SEED ?? 1)
 
-test('a tenant can execute no function that was not looked through', async (t) => {
+test('a tenant can execute only functions that were reviewed', async (t) => {
   const { house, user, roles } = await tenants(t)
   const known = await knownFunctions()
   const found = await executables(house, user, roles)
@@ -23,7 +23,7 @@ test('a tenant can execute no function that was not looked through', async (t) =
   )
 })
 
-test('no function crashes the server or outlives its end, whatever it is given', async (t) => {
+test('no function with any arguments crashes the server or ignores its termination', async (t) => {
   const { house, user, roles } = await tenants(t)
   t.diagnostic(`CARTAGE_TEST_SEED=${seed} CARTAGE_TEST_FUNCTIONS_SECONDS=${seconds}`)
   const random = randomNumbers(seed)
@@ -99,14 +99,14 @@ const dangerous = [
   `select xpath('count(//*[count(//*[count(//*)>0])>0])', '<a/>')`,
 ]
 
-test('what crashed the server, opened paths or took all memory is refused', async (t) => {
+test('functions that crashed the server, opened files or took all memory are refused', async (t) => {
   const { user } = await tenants(t)
   const { publicRole } = user.account
   for (const text of dangerous)
     assert.match((await refusal(user, text, publicRole)) ?? 'allowed', /^(42501|54000|0A000|22023):/, text)
 })
 
-test('a text search dictionary that could load itself cannot be made, and others can', async (t) => {
+test('a text search dictionary that could load itself cannot be created, and others can', async (t) => {
   const { user } = await setup(t)
   await user.sql('create text search dictionary plain (template = simple)')
   const thesaurus = `create text search dictionary loop
@@ -115,7 +115,7 @@ test('a text search dictionary that could load itself cannot be made, and others
   await user.sql('alter text search dictionary plain rename to renamed')
 })
 
-test('what people need of these functions works under its name', async (t) => {
+test('the useful forms of these functions work under their names', async (t) => {
   const { user } = await tenants(t)
   const { publicRole } = user.account
   const point = 'st_setsrid(st_point(1, 1), 4326)'
@@ -158,7 +158,7 @@ test('what people need of these functions works under its name', async (t) => {
     assert.equal(await value(user, `select ${text}`, publicRole), expected, text)
 })
 
-test('what the library of an extension keeps does not reach the next stranger', async (t) => {
+test("state that an extension's library keeps in a session does not reach the next caller", async (t) => {
   const house = await setup(t, { config: { connectionsPerRole: 1 } })
   const { user } = house
   assert.equal(await pidOf(user), await pidOf(user), 'sessions of strangers are used again')
@@ -183,7 +183,7 @@ async function ask(user: TestUser, q: string): Promise<{ value: unknown }> {
   return { value: body.rows?.[0]?.value }
 }
 
-/** A house with a user; roles of a stranger, of a key and of master, in the order in which they are tried. */
+/** An installation with a user; the roles of a stranger, a key and master, in the order they are tried. */
 async function tenants(t: TestContext): Promise<{ house: Setup; user: TestUser; roles: string[] }> {
   const house = await setup(t)
   const { user } = house
@@ -193,11 +193,11 @@ async function tenants(t: TestContext): Promise<{ house: Setup; user: TestUser; 
 }
 
 /**
- * Everybody needs these, PostgreSQL and PostGIS have no other form of them, and with values of megabytes, or a billion digits,
- * they look at no signal for longer than 2 s. SECURITY.md says so.
+ * Everybody needs these and PostgreSQL and PostGIS have no other form of them; with values of megabytes, or a billion
+ * digits, they ignore signals for longer than 2 s. SECURITY.md says so.
  */
 const uninterruptible =
   /\.(strpos|position|replace|split_part|string_to_(array|table)|translate|[blr]?trim|\w*like|normalize|is_normalized|to_(date|timestamp|number|char)|jsonb_contain(s|ed)|\w*regex\w*|st_asgeojson|st_asmvtgeom|st_letters)$/
 
-/** End sessions, or change what this very test rests on. */
+/** These end sessions, or change what this test relies on. */
 const sideEffects = /\.(pg_terminate_backend|pg_cancel_backend|pg_sleep\w*|set_config|pg_(try_)?advisory\w*)$/

@@ -16,7 +16,7 @@ const settings: readonly (readonly [name: string, value: string])[] = [
   ['gin_fuzzy_search_limit', '1'],
   ['exit_on_error', 'on'],
   ['jit_above_cost', '0'],
-  // Of an extension, which a new session does not know before it loads it.
+  // A setting of an extension, unknown to a session before the extension is loaded.
   ['plpgsql.check_asserts', 'off'],
   ['statement_timeout', '1'],
   ['local_preload_libraries', `'no_such_library'`],
@@ -24,7 +24,7 @@ const settings: readonly (readonly [name: string, value: string])[] = [
 ]
 
 for (const [name, value] of settings) {
-  test(`a caller who sets ${name} for its role changes nothing for the others with its key`, async (t) => {
+  test(`a caller who sets ${name} for its role changes nothing for others with the same key`, async (t) => {
     const house = await setup(t, { config })
     const { user } = house
     const { key, role } = await makeKey(house)
@@ -38,7 +38,7 @@ for (const [name, value] of settings) {
   })
 }
 
-test('a caller without a key who sets the seed of random() does not choose the numbers of the next', async (t) => {
+test("a caller without a key who sets the seed of random() does not affect the next caller's numbers", async (t) => {
   const { user } = await setup(t, { config: { connectionsPerRole: 1 } })
   const ways = ['select setseed(0.42)', "select set_config('se' || 'ed', '0.42', false)"]
   const open = ways.map((way) => `begin; ${way}; commit`)
@@ -50,7 +50,7 @@ test('a caller without a key who sets the seed of random() does not choose the n
   assert.equal(numbers.size, ways.length + open.length)
 })
 
-test('a role that changed its password is let in again, also when many ask at the same time', async (t) => {
+test('a role that changed its password can log in again, also with many concurrent requests', async (t) => {
   const house = await setup(t, { config })
   const { user } = house
   const { key } = await makeKey(house)
@@ -60,7 +60,7 @@ test('a role that changed its password is let in again, also when many ask at th
   }
 })
 
-test('a caller who holds its own role in a transaction does not keep others out', async (t) => {
+test('a caller that alters its own role in an open transaction does not lock others out', async (t) => {
   const house = await setup(t, { config })
   const { user } = house
   const { key, role } = await makeKey(house)
@@ -75,7 +75,7 @@ test('a caller who holds its own role in a transaction does not keep others out'
   assert.equal((await holding).status, 503, 'its session was ended')
 })
 
-test('a caller whose login is put right ends no session of another account, nor of others on the server', async (t) => {
+test("repairing a caller's login ends no session of another account or of other users of the server", async (t) => {
   const house = await setup(t, { config })
   const { user, createUser } = house
   const { key } = await makeKey(house)
@@ -96,7 +96,7 @@ for (const [name, value, usual] of [
   ['work_mem', `'64kB'`, '4MB'],
   ['plpgsql.check_asserts', 'off', 'on'],
 ] as const) {
-  test(`a caller who sets and resets ${name} without end bends no answer of others`, async (t) => {
+  test(`a caller that keeps setting and resetting ${name} changes no answer of others`, async (t) => {
     const house = await setup(t, { config })
     const { user } = house
     const { key } = await makeKey(house)
@@ -143,7 +143,7 @@ test('temporary files of every tenant have a limit that no tenant can lift', asy
   }
 })
 
-/** Strangers get statements from a list; all who have the same key are one role to PostgreSQL, too. */
+/** Callers without a key may run only listed statements; requests with the same key share a role in PostgreSQL too. */
 async function makeKey(house: Setup): Promise<{ key: string; role: string }> {
   const { token: key } = await keysClient(house.user).make('k')
   return { key, role: await roleOf(house, house.user, 'k') }
@@ -177,7 +177,7 @@ async function leftBehind({ admin }: Setup, role: string): Promise<unknown[]> {
   return rows
 }
 
-/** Somebody else who administers the server, by another name than the service. */
+/** Another administrator of the server, with another role than the service. */
 async function openOperator(t: TestContext, { admin, keys }: Setup): Promise<pg.Client> {
   const name = randomName('operator')
   await admin(`create role "${name}" superuser login password 'operator'`)

@@ -77,7 +77,7 @@ const others = [
   `insert into writable with x as (select b from xmltable('a' passing ('<a/>'::xml) columns b int)) select b from x`,
 ]
 
-test('a caller without a key runs the statements of the list, where granted', async (t) => {
+test('a caller without a key runs the listed statements, if granted', async (t) => {
   const user = await sharing(await setup(t))
   for (const q of listed) {
     const { status, text } = await ask(user, { q })
@@ -87,7 +87,7 @@ test('a caller without a key runs the statements of the list, where granted', as
   assert.deepEqual([status, body.code], [403, 'database'])
 })
 
-test('and no other one, whichever way it comes in', async (t) => {
+test('and no other statement at any endpoint', async (t) => {
   const user = await sharing(await setup(t))
   for (const q of others) await refuses(user, { q })
   const ways: Record<string, string>[] = [
@@ -109,13 +109,13 @@ test('and no other one, whichever way it comes in', async (t) => {
   assert.equal((await fetch(`${user.base}/api/v2/sql?q=reset%20all`)).status, 403)
 })
 
-test('master and keys run what PostgreSQL lets them', async (t) => {
+test('master and other keys run what PostgreSQL allows them', async (t) => {
   const user = await sharing(await setup(t))
   const q = 'prepare p as select 1 as a; execute p'
   assert.equal((await ask(user, { q, api_key: user.masterToken })).status, 200)
 })
 
-test('what PostgreSQL could not read is answered as PostgreSQL does, with the place', async (t) => {
+test('a syntax error is answered as by PostgreSQL, with the position', async (t) => {
   const { user } = await setup(t)
   const { status, body } = await ask(user, { q: 'select 1; selekt 2' })
   assert.deepEqual(
@@ -124,7 +124,7 @@ test('what PostgreSQL could not read is answered as PostgreSQL does, with the pl
   )
 })
 
-test('copies without a key take what the list has', async (t) => {
+test('copies without a key accept what the list has', async (t) => {
   const user = await sharing(await setup(t))
   const to = (q: string) => send(`${user.base}/api/v2/sql/copyto?${new URLSearchParams({ q })}`)
   for (const q of [
@@ -144,7 +144,7 @@ test('copies without a key take what the list has', async (t) => {
   assert.deepEqual([made.status, made.body.code], [403, 'statement-not-allowed'])
 })
 
-/** A user whose strangers may read one table and write another. */
+/** A user whose tables anyone may read one of and write another. */
 async function sharing({ user }: { user: TestUser }): Promise<TestUser> {
   const { publicRole } = user.account
   await user.sql(`create table readable (a int); create table writable (a int);

@@ -4,7 +4,7 @@ import { deleteUser } from '../../src/accounts/delete-user.ts'
 import { grantsOf, keysClient, roleOf } from '../support/keys/keys-client.ts'
 import { eventually, setup } from '../support/service/setup.ts'
 
-// 256 locks for each of some 230 processes, and what PostgreSQL keeps in reserve.
+// 256 locks for each of some 230 processes, and PostgreSQL's reserve.
 const moreThanAllLocks = 110_000
 
 test('a member with more objects than the cluster has locks can be deleted', async (t) => {
@@ -21,7 +21,7 @@ test('a member with more objects than the cluster has locks can be deleted', asy
   assert.deepEqual(rows, [])
 })
 
-test('what a member leaves is dropped in steps, in whatever way it hangs together', async (t) => {
+test('the objects of a deleted member are dropped in steps, whatever their dependencies', async (t) => {
   const { createOrganization, createUser, service, admin } = await setup(t)
   const { name: organization } = await createOrganization()
   const member = await createUser({ organization })
@@ -63,7 +63,10 @@ test('what a member leaves is dropped in steps, in whatever way it hangs togethe
   assert.equal((await other.sql('select count(*)::int as n from kept')).rows[0].n, 0)
 })
 
-/** Statements that make object number i, of each kind that a member can own or hang on a table; `before` makes what they need. */
+/**
+ * Statements that create object number i, for each kind that a member can own or attach to a table; `before` creates
+ * what they need.
+ */
 const kinds: Readonly<Record<string, { before?: string; each: string }>> = {
   aggregate: { each: 'create aggregate a_%1$s (*) (sfunc = int8inc, stype = int8, initcond = 0)' },
   'aggregate of an ordered set': {
@@ -162,7 +165,7 @@ const kinds: Readonly<Record<string, { before?: string; each: string }>> = {
   },
 }
 
-test('of every kind of object there can be many, and no step locks more than it may', async (t) => {
+test('any kind of object may be numerous, and no step takes more locks than allowed', async (t) => {
   const { createOrganization, createUser, service, admin } = await setup(t)
   const { name: organization } = await createOrganization()
   const member = await createUser({ organization })
@@ -190,7 +193,7 @@ test('of every kind of object there can be many, and no step locks more than it 
   assert.equal(rowCount, 0)
 })
 
-/** Takes the steps by hand, and fails if one of them holds more locks than `most`: catalogs are locked besides. */
+/** Runs the steps by hand and fails if one takes more locks than `most`: catalogs are locked besides. */
 const dropCounting = (role: string, most: number) => `do $$
   declare
     locks int;
@@ -205,7 +208,7 @@ const dropCounting = (role: string, most: number) => `do $$
     end loop;
   end $$`
 
-test('a deleted account leaves the policies of others in steps, and those go that were for it alone', async (t) => {
+test("a deleted account leaves others' policies in steps, and policies for it alone are dropped", async (t) => {
   const { user, createUser, service, admin } = await setup(t)
   const leaving = await createUser()
   const { database, masterRole } = user.account
@@ -219,7 +222,7 @@ test('a deleted account leaves the policies of others in steps, and those go tha
   assert.deepEqual(rows, [{ roles: `{${masterRole}}`, n: 30 }])
 })
 
-test('the objects of a deleted key are handed over in steps, past one that somebody holds', async (t) => {
+test('the objects of a deleted key are handed over in steps, skipping a locked one', async (t) => {
   const bundle = await setup(t)
   const { user, admin } = bundle
   const { database, masterRole, publicRole } = user.account

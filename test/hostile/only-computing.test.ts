@@ -20,7 +20,7 @@ async function creator(user: TestUser): Promise<string> {
   return (body as { token: string }).token
 }
 
-test('an expression of a key calls nothing of PostGIS that puts its arguments into SQL, or changes tables', async (t) => {
+test('an expression of a key calls no PostGIS function that runs its arguments as SQL or changes tables', async (t) => {
   const { user } = await setup(t)
   const key = await creator(user)
   await user.sql('create table secret (a int)')
@@ -43,7 +43,7 @@ test('an expression of a key calls nothing of PostGIS that puts its arguments in
   assert.deepEqual(await sql(user, harmless, key), { status: 200, error: '' })
 })
 
-test('a key takes no name of PostGIS or of the service, by which others would mean something else', async (t) => {
+test('a key cannot take a name of PostGIS or the service and so change its meaning for others', async (t) => {
   const { user } = await setup(t)
   const key = await creator(user)
   for (const name of ['geometry', 'geography', 'spatial_ref_sys', 'box3d', 'cdb_tablemetadata']) {
@@ -68,7 +68,7 @@ test('a key takes no name of PostGIS or of the service, by which others would me
   }
 })
 
-test('strangers take no advisory locks, hold no object by a GRANT, and read no statistics of private tables', async (t) => {
+test('callers without a key take no advisory locks, lock nothing by GRANT, and read no statistics of private tables', async (t) => {
   const { user } = await setup(t)
   await user.sql(`create table pts as select st_setsrid(st_makepoint(1, 2), 4326) as the_geom`)
   for (const text of [
@@ -84,7 +84,7 @@ test('strangers take no advisory locks, hold no object by a GRANT, and read no s
   assert.equal((await sql(user, 'select pg_advisory_xact_lock(1)', user.masterToken)).status, 200)
 })
 
-test('no function of PostgreSQL that takes an advisory lock is open to strangers or keys', async (t) => {
+test('no advisory lock function of PostgreSQL is open to callers without a key or to keys', async (t) => {
   const { user, admin } = await setup(t)
   const { rows } = await admin(
     `select oid::regprocedure::text as name, has_function_privilege($1, oid, 'execute') as open
@@ -99,7 +99,7 @@ test('no function of PostgreSQL that takes an advisory lock is open to strangers
   )
 })
 
-test('master puts no extension into a schema of the service', async (t) => {
+test('master cannot create an extension in a schema of the service', async (t) => {
   const { user } = await setup(t)
   for (const schema of ['cartage', 'cartodb', 'postgis', 'pg_catalog']) {
     const { status } = await sql(user, `create extension hstore schema ${schema}`, user.masterToken)
@@ -108,7 +108,7 @@ test('master puts no extension into a schema of the service', async (t) => {
   assert.equal((await sql(user, 'create extension hstore schema public', user.masterToken)).status, 200)
 })
 
-test('a key that holds the public role in a transaction locks no stranger out', async (t) => {
+test('a key that locks the public role in a transaction locks out no callers without a key', async (t) => {
   const { user } = await setup(t)
   const { body } = await keysClient(user).create('none', [{ type: 'apis', apis: ['sql'] }])
   const role = `"${user.account.publicRole}"`

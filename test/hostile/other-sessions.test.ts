@@ -6,7 +6,7 @@ import { keysClient, roleOf } from '../support/keys/keys-client.ts'
 import { copyfrom, createTable } from '../support/postgres/copying.ts'
 import { eventually, type Setup, setup, type TestUser } from '../support/service/setup.ts'
 
-test('no view or function of PostgreSQL tells a caller of the sessions of others', async (t) => {
+test('no view or function of PostgreSQL shows a caller the sessions of others', async (t) => {
   const context = await setup(t)
   const { user, admin } = context
   await keysClient(user).make('k')
@@ -26,7 +26,7 @@ test('no view or function of PostgreSQL tells a caller of the sessions of others
   await endSessions(context, pids)
   const tellersTo = async (role: string) => {
     const [caller, during] = [...told].find(([each]) => each.role === role)!
-    // A number that is there without the sessions is an OID or a count that equals a pid.
+    // A number also found without the sessions is an OID or a count that equals a pid by chance.
     const after = await tellers(caller, during, pids)
     return during.filter((source) => !after.includes(source)).map(({ name }) => name)
   }
@@ -44,7 +44,7 @@ test('no view or function of PostgreSQL tells a caller of the sessions of others
   )
 })
 
-test('a stranger is refused what tells of locks, copies and the databases of others', async (t) => {
+test('a stranger cannot read locks, copies and databases of others', async (t) => {
   const { user } = await setup(t)
   for (const q of [
     'select * from pg_locks',
@@ -61,7 +61,7 @@ test('a stranger is refused what tells of locks, copies and the databases of oth
   }
 })
 
-/** Two copies that go on until their sessions are ended; answers the pids of their backends. */
+/** Two copies that run until their sessions end; returns the pids of their backends. */
 async function copying(t: TestContext, { admin }: Setup, user: TestUser): Promise<number[]> {
   await createTable(user)
   for (const line of ['1,a\n', '2,b\n']) {
@@ -96,7 +96,7 @@ type Caller = Readonly<{ role: string; ask: (text: string) => Promise<{ rows: Ne
 
 const isKnown = ({ name }: Source) => /^pg_(locks|lock_status|stat_activity|stat_progress_copy)$/.test(name)
 
-/** Every view, and every function that needs no more than a text or a number. */
+/** Every view, and every function that needs only a text or a number. */
 async function sourcesOfNews({ admin }: Setup, user: TestUser): Promise<Source[]> {
   const { rows } = await admin(
     `select relname as name, oid::regclass::text as from from pg_class
@@ -116,7 +116,7 @@ async function sourcesOfNews({ admin }: Setup, user: TestUser): Promise<Source[]
   return rows
 }
 
-/** The sources that tell both pids. */
+/** The sources that show both pids. */
 async function tellers({ ask }: Caller, sources: readonly Source[], pids: readonly number[]) {
   const found: Source[] = []
   for (const source of sources) {

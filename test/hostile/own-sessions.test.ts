@@ -38,7 +38,7 @@ test('the master key sees the statement, the locks and the copy of its own sessi
   await end()
 })
 
-test('the refusal of a view of all sessions says how the caller sees its own', async (t) => {
+test('the refusal of a view of all sessions says how callers see their own', async (t) => {
   const { user } = await setup(t)
   for (const [view, own] of [
     ['pg_locks', /pg_locks\(\)/],
@@ -52,7 +52,7 @@ test('the refusal of a view of all sessions says how the caller sees its own', a
   }
 })
 
-test('no account sees a session, a text or a lock of another, in its database or beside it', async (t) => {
+test('no account sees a session, a text or a lock of another, in its database or another one', async (t) => {
   const context = await setup(t)
   const { name: organization, owner } = await context.createOrganization()
   const member = await context.createUser({ organization })
@@ -102,7 +102,7 @@ test('other keys and callers without one are refused, whatever role they take', 
   await assert.rejects(ask(user, 'select cartage.own_pids()').then(({ status }) => assert.equal(status, 200)))
 })
 
-test('a loop over the locks pauses, so that it does not stop the server', async (t) => {
+test('a loop over the locks is slowed down, so that it does not stop the server', async (t) => {
   const { user } = await setup(t)
   const loop = 'do $$ begin for turn in 1..50 loop perform count(*) from pg_locks(); end loop; end $$'
   const { status, body } = await ask(user, loop)
@@ -110,10 +110,10 @@ test('a loop over the locks pauses, so that it does not stop the server', async 
   assert.ok(body.time >= 0.5, `${body.time} s`)
 })
 
-/** Sessions that run a statement, hold a lock and copy until the test ends. Answers their pids. */
+/** Sessions that run a statement, hold a lock and copy until the test ends. Returns their pids. */
 /**
- * Sessions of a user that hold a lock and wait for rows. `end` before the accounts are deleted: until a COPY gets rows or
- * ends, PostgreSQL drops no database.
+ * Sessions of a user that hold a lock and wait for rows. Call `end` before the accounts are deleted: PostgreSQL drops
+ * no database until a COPY gets rows or ends.
  */
 async function busy(
   t: TestContext,

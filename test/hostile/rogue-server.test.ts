@@ -12,7 +12,7 @@ for (const [way, request] of [
   ['in clear', authentication(3)],
   ['as an MD5 hash', authentication(5, Buffer.from('salt'))],
 ] as const) {
-  test(`a server that wants a password ${way} does not get it`, async (t) => {
+  test(`a server that asks for a password ${way} does not get it`, async (t) => {
     const rogue = await rogueServer(t, request)
     const env = {
       CARTAGE_DATABASE_URL: `postgres://postgres:${password}@127.0.0.1:${rogue.port}/postgres`,
@@ -26,7 +26,7 @@ for (const [way, request] of [
   })
 }
 
-test('nor does one that stands where the database of a host was', async (t) => {
+test("nor does a server at the former address of a host's database", async (t) => {
   const rogue = await rogueServer(t, authentication(3))
   const { service, user } = await setup(t, { isIsolated: true })
   const { hosts } = service.services.databases
@@ -43,7 +43,7 @@ test('nor does one that stands where the database of a host was', async (t) => {
   }
 })
 
-/** Speaks PostgreSQL just far enough to ask for a password. */
+/** Speaks just enough of PostgreSQL's protocol to ask for a password. */
 async function rogueServer(t: TestContext, request: Buffer) {
   let heard = ''
   let passwords = 0

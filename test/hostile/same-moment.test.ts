@@ -6,7 +6,7 @@ import { send } from '../support/postgres/copying.ts'
 import { openSession } from '../support/postgres/tenant-session.ts'
 import { eventually, type Setup, setup, type TestUser } from '../support/service/setup.ts'
 
-test('who makes what another makes at the same moment is told that it exists already', async (t) => {
+test('two concurrent CREATE statements of one name: the second is told that it exists already', async (t) => {
   const house = await setup(t)
   const { user } = house
   const made = {
@@ -30,7 +30,7 @@ test('who makes what another makes at the same moment is told that it exists alr
   }
 })
 
-test('of two uploads and jobs that make the same table at the same moment, the second is told that it exists', async (t) => {
+test('two concurrent uploads or jobs that create one table: the second is told that it exists already', async (t) => {
   const house = await setup(t, { worker: true })
   const { user } = house
   const session = await openSession(t, house, user)
@@ -48,7 +48,7 @@ test('of two uploads and jobs that make the same table at the same moment, the s
   )
 })
 
-test('a unique constraint of a tenant is told in the words of PostgreSQL, whatever it is called', async (t) => {
+test("a tenant's unique constraint is reported in PostgreSQL's words, whatever its name", async (t) => {
   const { user } = await setup(t)
   await user.sql('create table t (n int constraint pg_class_relname_nsp_index unique)')
   await user.sql('insert into t values (1)')
@@ -64,7 +64,7 @@ test('a unique constraint of a tenant is told in the words of PostgreSQL, whatev
   }
 })
 
-/** What comes of `second` when it waits for a transaction that runs the statement, and commits. */
+/** The outcome of `second` when it waits for a transaction that runs the statement and commits. */
 async function meanwhile<T>(
   { admin }: Setup,
   { account }: TestUser,

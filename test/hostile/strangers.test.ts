@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { grantsOf, keysClient } from '../support/keys/keys-client.ts'
 import { eventually, setup, type TestUser } from '../support/service/setup.ts'
 
-test('temporary tables are for keys that write, not for strangers and keys that read', async (t) => {
+test('keys that write can create temporary tables; keys that only read and callers without a key cannot', async (t) => {
   const { user } = await setup(t)
   await user.sql('create table t (a int)')
   const q = 'create temp table mine as select 1 as a; select a from mine'
@@ -18,7 +18,7 @@ test('temporary tables are for keys that write, not for strangers and keys that 
     assert.equal((await ask(user, q, key)).status, 200)
 })
 
-test('a stranger neither sees nor ends the statements of other strangers', async (t) => {
+test('a caller without a key neither sees nor ends statements of others', async (t) => {
   const { user, admin } = await setup(t)
   const leave = new AbortController()
   t.after(() => leave.abort())

@@ -9,10 +9,10 @@ import { startService } from '../../src/service/service.ts'
 import { basic, eventually, type Setup, setup } from '../support/service/setup.ts'
 
 const secret = 'cartage_Sb1gF0xNotForLogs-4711'
-/** One that the operator chose: it looks like anything. */
+/** Chosen by the operator: it looks like any word. */
 const chosen = 'NotForLogsEither-4711'
 
-test('a token reaches no log, wherever in a request it stands', async (t) => {
+test('a token appears in no log, wherever it is in a request', async (t) => {
   const house = await setup(t)
   const { url, lines } = await listenedTo(t, house)
   const base = `${url}/user/${house.user.username}`
@@ -78,7 +78,7 @@ test('no answer repeats the token of its request, whatever is wrong with the add
   }
 })
 
-test('a copyto that breaks off is logged without the words of its SQL', async (t) => {
+test('a copyto that breaks off is logged without its SQL', async (t) => {
   const house = await setup(t)
   const { url, lines } = await listenedTo(t, house)
   const q = `copy (select case when n < 300000 then n else ('${secret}' || n)::int end from generate_series(1, 300000) n) to stdout`
@@ -91,7 +91,7 @@ test('a copyto that breaks off is logged without the words of its SQL', async (t
   assert.match(lines.join(''), /22P02/)
 })
 
-test('an error of the framework is logged without the address it speaks of', () => {
+test('an error of the framework is logged without the address in it', () => {
   const lines: string[] = []
   const log = createLog('info', { write: (line) => void lines.push(line) })
   const error = new Error(`Reply was already sent in "/user/x/api?api_key=${secret}" (PUT)`)
@@ -100,7 +100,7 @@ test('an error of the framework is logged without the address it speaks of', () 
   assert.match(lines[0]!, /FST_ERR_REP_ALREADY_SENT/)
 })
 
-test('every answer forbids guessing its type, and one that may hold a token to be kept', async (t) => {
+test('every answer forbids guessing its type, and one that may hold a token forbids caching', async (t) => {
   const { url, user, keys } = await setup(t)
   const own = { headers: basic(user.username, user.masterToken) }
   const admin = { headers: { authorization: `Bearer ${keys.adminToken}` } }
@@ -139,7 +139,7 @@ test('every answer forbids guessing its type, and one that may hold a token to b
   assert.match(await text(socket), /^HTTP\/1\.1 400 .*X-Content-Type-Options: nosniff/s)
 })
 
-test('an admin token that is short enough to be guessed stops the start', () => {
+test('an admin token that is short enough to guess stops the start', () => {
   assert.throws(
     () => readConfig({ CARTAGE_ADMIN_TOKEN: 'letmein' }),
     /CARTAGE_ADMIN_TOKEN must have 24 characters/,
@@ -147,7 +147,7 @@ test('an admin token that is short enough to be guessed stops the start', () => 
   assert.equal(readConfig({ CARTAGE_ADMIN_TOKEN: 'x'.repeat(24) }).adminToken.length, 24)
 })
 
-test('a multipart body without a boundary, or cut short, is 400', async (t) => {
+test('a multipart body without a boundary, or truncated, is 400', async (t) => {
   const { user } = await setup(t)
   const post = (type: string, body: string) =>
     fetch(`${user.base}/api/v2/sql`, {

@@ -6,7 +6,7 @@ import { jobSession } from '../support/jobs/job-session.ts'
 import { grantsOf, keysClient, roleOf } from '../support/keys/keys-client.ts'
 import { eventually, type Setup, setup } from '../support/service/setup.ts'
 
-// PostgreSQL runs EXPLAIN ANALYZE of a CREATE past all event triggers.
+// PostgreSQL fires no event triggers for EXPLAIN ANALYZE of a CREATE.
 
 type Creator = Setup &
   Readonly<{ run: (q: string, parameters?: Record<string, string>) => ReturnType<typeof ask>; role: string }>
@@ -19,7 +19,7 @@ async function creator(t: TestContext): Promise<Creator> {
   return { ...context, role, run: (q, parameters) => ask(context.user, q, { api_key: token, ...parameters }) }
 }
 
-/** Relations in schema public that have a name of PostGIS. */
+/** Relations in schema public with a name of PostGIS. */
 async function misnamed({ user }: Creator): Promise<unknown[]> {
   const { rows } = await user.sql(
     `select relname from pg_class where relnamespace = 'public'::regnamespace
@@ -38,7 +38,7 @@ const unwatched = [
   'begin; explain analyze create unlogged table geometry_dump as select 7 as a; commit',
 ]
 
-test('a name of PostGIS that a key took past the event triggers is free again when the answer comes', async (t) => {
+test('a PostGIS name that a key took by EXPLAIN ANALYZE is free again when the answer arrives', async (t) => {
   const context = await creator(t)
   for (const text of unwatched) {
     const { status } = await context.run(text)
@@ -55,7 +55,7 @@ test('a name of PostGIS that a key took past the event triggers is free again wh
   )
 })
 
-test('so it is when the key has taken the new names in advance, or sends values beside the text', async (t) => {
+test('also if the key has taken the replacement names in advance, or sends params', async (t) => {
   const context = await creator(t)
   const inAdvance = `do $$ begin
     execute 'explain analyze create table geometry as select 7 as a';
@@ -68,7 +68,7 @@ test('so it is when the key has taken the new names in advance, or sends values 
   assert.deepEqual(await misnamed(context), [])
 })
 
-test('so it is when the request fails after its commit, or gives the table away', async (t) => {
+test('also if the request fails after its commit, or gives the table away', async (t) => {
   const context = await creator(t)
   for (const rest of [
     'select 1/0',
@@ -80,7 +80,7 @@ test('so it is when the request fails after its commit, or gives the table away'
   }
 })
 
-test('so it is when the connection was lost in the middle', async (t) => {
+test('also if the connection was lost amid it', async (t) => {
   const context = await creator(t)
   const answer = context.run(
     'explain analyze create table geometry as select 7 as a; commit; select pg_sleep(20)',
@@ -96,7 +96,7 @@ test('so it is when the connection was lost in the middle', async (t) => {
   await eventually(async () => assert.deepEqual(await misnamed(context), []))
 })
 
-test('so it is when another session of the key holds the table', async (t) => {
+test('also if another session of the key locks the table', async (t) => {
   const context = await creator(t)
   const { role, user } = context
   await user.sql('explain analyze create table geometry as select 7 as a', [], role)
@@ -106,7 +106,7 @@ test('so it is when another session of the key holds the table', async (t) => {
   assert.deepEqual(await misnamed(context), [])
 })
 
-test('a materialized view of a key that calls code of the user goes, however it was made', async (t) => {
+test("a key's materialized view that calls the user's code is dropped, however it was created", async (t) => {
   const context = await creator(t)
   const { user } = context
   await user.sql(`create table victim as select 1 as a;
@@ -130,12 +130,12 @@ test('a materialized view of a key that calls code of the user goes, however it 
   assert.equal((await ask(user, 'refresh materialized view totals')).status, 200)
 })
 
-test('a materialized view that calls code of the user is not handed over with a deleted key', async (t) => {
+test("a materialized view that calls the user's code is not handed over with a deleted key", async (t) => {
   const { user, role, run } = await creator(t)
   await user.sql(`create table victim as select 1 as a;
     create function purge(x int) returns int language plpgsql as $$ begin delete from public.victim; return x; end $$`)
   await run('create table sw (a int); create materialized view totals as select sum(a) from sw')
-  // Past the service, which looks after each request.
+  // Bypasses the service, which checks after each request.
   await user.sql('explain analyze create materialized view report as select purge(a) from sw', [], role)
   await run('insert into sw values (1)')
   assert.equal((await keysClient(user).remove('creator')).status, 200)
@@ -150,7 +150,7 @@ test('a materialized view that calls code of the user is not handed over with a 
   assert.deepEqual((await user.sql('select a from victim')).rows, [{ a: 1 }])
 })
 
-test('grants of keys follow a table that was made again past the event triggers', async (t) => {
+test('grants of keys follow a table that was created again by EXPLAIN ANALYZE', async (t) => {
   const { user } = await setup(t)
   await user.sql('create table kept as select 1 as a')
   const { token } = await keysClient(user).make('reader', grantsOf({ kept: ['select'] }))

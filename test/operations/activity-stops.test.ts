@@ -9,7 +9,7 @@ import { openSession } from '../support/http/session-socket.ts'
 import { withDatabase } from '../support/runner/namespace.ts'
 import { eventually, type Setup, setup } from '../support/service/setup.ts'
 
-test('a stop that a process reads late does not end a session that went on', async (t) => {
+test('a stop that a process reads late does not end a session that has continued', async (t) => {
   const { user, operator, shown, bundle } = await house(t)
   const session = await openSession(t, user)
   await session.run('begin')
@@ -22,7 +22,7 @@ test('a stop that a process reads late does not end a session that went on', asy
   assert.deepEqual([last.type, last.transaction], ['done', 'open'])
 })
 
-test('a statement that ended by itself before a process read the stop is not told as stopped', async (t) => {
+test('a statement that ended before its process read the stop is not reported as stopped', async (t) => {
   const { user, operator, shown, bundle } = await house(t)
   const answer = ask(user, 'select pg_sleep(600) as nap')
   await shown(({ kind, waits_for }) => kind === 'query' && waits_for === 'server')
@@ -37,7 +37,7 @@ test('a statement that ended by itself before a process read the stop is not tol
   assert.deepEqual(await operator.audit({ account: user.username, action: 'activity.stopped' }), [])
 })
 
-test('a statement that completes although it is stopped is answered by its outcome', async (t) => {
+test('a statement that completes despite a stop is answered by its outcome', async (t) => {
   const { user, operator, shown } = await house(t)
   await user.sql('create table places (n int)')
   const stubborn = (n: number) => `do $$ begin perform pg_sleep(600);
@@ -55,7 +55,7 @@ test('a statement that completes although it is stopped is answered by its outco
   assert.deepEqual(body.rows, [{ n: 1 }, { n: 2 }])
 })
 
-test('a stopped statement whose rows were dropped tells that it has completed', async (t) => {
+test('a stopped statement whose rows were dropped says that it has completed', async (t) => {
   const { user, operator, shown } = await house(t)
   await user.sql(`create function stubborn() returns int language plpgsql as $$ begin perform pg_sleep(600);
     exception when query_canceled then return 1; end $$`)
@@ -67,7 +67,7 @@ test('a stopped statement whose rows were dropped tells that it has completed', 
   assert.match(body.detail ?? '', /has completed/)
 })
 
-/** Asks for a stop, and keeps the process that has heard of it from reading what is asked. */
+/** Sends a stop and keeps the notified process from reading it. */
 async function readLate<T>(t: TestContext, bundle: Setup, ask: () => Promise<T>) {
   const [first, second, watch] = await Promise.all([1, 2, 3].map(() => connectControl(t, bundle)))
   const waiting = (mode: string) =>
@@ -78,7 +78,8 @@ async function readLate<T>(t: TestContext, bundle: Setup, ask: () => Promise<T>)
       )
       assert.equal(rowCount, 1, mode)
     })
-  // The question waits for the first lock, the second lock for the question: it is there before the process can read.
+  // The question waits for the first lock, the second lock for the question: so it is there before the process can
+  // read.
   await first!.query('begin; lock table cartage.activity_questions in share mode')
   const stop = ask().catch((error: unknown) => error)
   await waiting('RowExclusiveLock')

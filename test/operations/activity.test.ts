@@ -17,7 +17,7 @@ import { startProcess } from '../support/service/processes.ts'
 import { eventually, type Setup, setup, type TestUser } from '../support/service/setup.ts'
 import { askTiles } from '../support/tiles/tile-api.ts'
 
-test('a query is shown with its key and text, and its caller gets 409 when the operator stops it', async (t) => {
+test('a running query is shown with its key and text, and its caller gets 409 when the operator stops it', async (t) => {
   const { user, operator, shown } = await house(t)
   const { token } = await keysClient(user).make('reader')
   const sql = 'select pg_sleep(600)'
@@ -52,7 +52,7 @@ test('a query is shown with its key and text, and its caller gets 409 when the o
   )
 })
 
-test('the master key sees what runs for its account, with the key of each, and nothing of others', async (t) => {
+test('the master key sees what runs for its account, with each key, and nothing of others', async (t) => {
   const { bundle, user, operator, shown } = await house(t, { config: { queryTimeoutMs: 300_000 } })
   const other = await bundle.createUser()
   const { keys, activity } = clientOf(t, bundle)
@@ -78,7 +78,7 @@ test('the master key sees what runs for its account, with the key of each, and n
   await eventually(async () => assert.deepEqual((await activity()).statements, []))
 })
 
-test('owner and admins of an organization see what a key of a member runs; members and outsiders do not', async (t) => {
+test("owner and admins of an organization see what a member's key runs; members and outsiders do not", async (t) => {
   const { bundle, user: outsider, operator } = await house(t, { config: { queryTimeoutMs: 300_000 } })
   const { name: organization, owner } = await bundle.createOrganization()
   const admin = await bundle.createUser({ organization, isOrgAdmin: true })
@@ -114,7 +114,7 @@ test('owner and admins of an organization see what a key of a member runs; membe
   await answer
 })
 
-test('a stop that comes late stops nothing, not even the next statement on the connection', async (t) => {
+test('a late stop stops nothing, not even the next statement on the connection', async (t) => {
   const { user, operator, shown } = await house(t, { config: { connectionsPerRole: 1 } })
   const first = ask(user, 'select 1, pg_sleep(0.5)')
   const { id } = await shown(({ text }) => text?.includes('select 1') ?? false)
@@ -130,7 +130,7 @@ test('a stop that comes late stops nothing, not even the next statement on the c
   assert.deepEqual(await operator.audit({ account: user.username, action: 'activity.stopped' }), [])
 })
 
-test('a lock is told with the statement that holds it, an idle transaction of a session among them', async (t) => {
+test('a lock is shown with the statement that holds it, also one of an idle transaction', async (t) => {
   const { user, operator, shown } = await house(t)
   await user.sql('create table places (n int)')
   const session = await openSession(t, user)
@@ -161,7 +161,7 @@ test('a statement that waits for a connection is shown as waiting, and never run
   assert.deepEqual((await ask(user, 'select n from places')).body.rows, [])
 })
 
-test('sessions, copies, tiles and jobs are told by their kind, and all of an account stop at once', async (t) => {
+test('sessions, copies, tiles and jobs are shown by kind, and all of an account stop at once', async (t) => {
   const { user, operator, shown, bundle } = await house(t, { worker: true })
   const other = await bundle.createUser()
   await user.sql(`create table slow (cartodb_id int primary key, the_geom geometry(Point, 4326));
@@ -189,13 +189,13 @@ test('sessions, copies, tiles and jobs are told by their kind, and all of an acc
   assert.equal((await copy).status, 409)
   assert.equal((await tile).status, 409)
   assert.equal((await theirs).status, 200)
-  // The session goes on.
+  // The session continues.
   assert.equal((await session.run('select 1')).last.type, 'done')
   const records = await operator.audit({ account: user.username, action: 'activity.stopped' })
   assert.equal(records.length, 4)
 })
 
-test('SQL is cut at 1,024 characters; the whole text is recorded as read', async (t) => {
+test('SQL is cut at 1,024 characters; reading the whole text is audited', async (t) => {
   const { user, operator, shown } = await house(t)
   const sql = `select pg_sleep(600), '${'é😀'.repeat(1_000)}'`
   const answer = ask(user, sql)
@@ -214,7 +214,7 @@ test('SQL is cut at 1,024 characters; the whole text is recorded as read', async
   await answer
 })
 
-test('what other processes run is shown and stopped, a stopped process is counted, a killed one is forgotten', async (t) => {
+test('work in other processes is shown and can be stopped; a frozen process is counted, a killed one is forgotten', async (t) => {
   const place = await newInstallation(t)
   const { url, services } = await place.start()
   const created = await createUser(services.installation, { username: 'many' })
@@ -241,7 +241,7 @@ test('what other processes run is shown and stopped, a stopped process is counte
   const second = begin()
   const { id } = await running()
   other.pause()
-  // Its own process has answered.
+  // The process of the statement has answered.
   await assert.rejects(operator.stopActivity(ended.id), { code: 'activity-not-found' })
   const startedAt = performance.now()
   assert.equal((await operator.activity()).silent_processes, 1)
@@ -253,7 +253,7 @@ test('what other processes run is shown and stopped, a stopped process is counte
   assert.deepEqual([asked!.actor, asked!.subject], ['operator', id])
   other.resume()
   await eventually(async () => assert.equal((await operator.activity()).silent_processes, 0))
-  // The question was over when the process heard of it.
+  // The request to stop had expired when the process read it.
   assert.equal((await running()).id, id)
   await other.kill()
   await second

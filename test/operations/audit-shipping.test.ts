@@ -20,7 +20,7 @@ import { newInstallation } from '../support/service/installation.ts'
 import { startProcess } from '../support/service/processes.ts'
 import { eventually, type Setup, setup } from '../support/service/setup.ts'
 
-test('each record is written once to the file, which is made again after it was moved; a broken one stops nothing', async (t) => {
+test('each record is written once to the file, which is recreated after it was moved; a broken file stops nothing', async (t) => {
   const path = join(await newFolder(t), 'audit.ndjson')
   const bundle = await setup(t, { isIsolated: true, config: { auditFile: path } })
   const { service, user } = bundle
@@ -58,7 +58,7 @@ test('each record is written once to the file, which is made again after it was 
   await eventually(async () => assert.deepEqual(await subjects(path), ['third']))
 })
 
-test('a process that is killed between a write and its mark writes the record again; none is lost', async (t) => {
+test('a process killed between a write and its mark writes the record again; none is lost', async (t) => {
   const path = join(await newFolder(t), 'audit.ndjson')
   const installation = await newInstallation(t)
   const connectionString = withDatabase(installation.keys.adminUrl, installation.config.namespace)
@@ -89,14 +89,14 @@ test('a process that is killed between a write and its mark writes the record ag
     [...new Set(after)].toSorted((one, other) => one - other),
     rows.map(({ id }) => id),
   )
-  // Those that were not marked.
+  // The records without a mark.
   assert.ok(before.some((id) => after.filter((each) => each === id).length === 2))
 })
 
-test('a disk that hangs holds no connection to the control database', async (t) => {
+test('a disk that hangs blocks no connection to the control database', async (t) => {
   const path = join(await newFolder(t), 'audit.ndjson')
   await writeFile(path, '')
-  // Whoever opens a file under a lease waits until its holder gives it back.
+  // Opening a file under a lease waits until its holder gives it back.
   const holder = await startPerl(
     t,
     `$SIG{IO} = sub { print "wanted\\n" }; open(F, "+<", $ARGV[0]) or die; fcntl(F, 1024, 1) or die "lease: $!";
@@ -122,7 +122,7 @@ test('a disk that hangs holds no connection to the control database', async (t) 
   })
 })
 
-test('records are sent to a syslog server as messages of RFC 5424, by UDP and by TCP', async (t) => {
+test('records are sent to a syslog server as RFC 5424 messages, by UDP and by TCP', async (t) => {
   const datagrams: string[] = []
   const udp = createSocket('udp4').on('message', (message) => datagrams.push(message.toString()))
   await new Promise<void>((resolve) => udp.bind(0, '127.0.0.1', resolve))
@@ -157,7 +157,7 @@ test('records are sent to a syslog server as messages of RFC 5424, by UDP and by
   )
 })
 
-test('records are sent to the syslog of the machine; while there is none they wait, and doctor tells', async (t) => {
+test("records are sent to the machine's syslog; without one they wait, and the doctor reports it", async (t) => {
   const path = join(await newFolder(t), 'log')
   const bundle = await setup(t, { isIsolated: true, config: { auditSyslog: `unix://${path}` } })
   const { control } = bundle.service.services.databases
@@ -178,7 +178,7 @@ test('records are sent to the syslog of the machine; while there is none they wa
   )
 })
 
-test('an address of syslog that cannot be one is refused by name', () => {
+test('an invalid syslog address is refused and named', () => {
   for (const address of ['localhost:514', 'http://localhost', 'udp://', 'unix://relative', 'udp://a:b'])
     assert.throws(
       () => readConfig({ CARTAGE_AUDIT_SYSLOG: address }),
@@ -192,7 +192,7 @@ test('an address of syslog that cannot be one is refused by name', () => {
 async function newFolder(t: TestContext): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'cartage-audit-'))
   t.after(() => rm(folder, { recursive: true, force: true }))
-  // A service that root starts writes as another user.
+  // A service started by root writes as another user.
   await chmod(folder, 0o777)
   return folder
 }

@@ -10,7 +10,7 @@ import { createLog } from '../../src/log/log.ts'
 import { cartage, installation } from '../support/http/call.ts'
 import { basic, randomName, type Setup, setup } from '../support/service/setup.ts'
 
-test('creating, changing and deleting a user are recorded with the operator as the actor', async (t) => {
+test('creating, changing and deleting a user is audited with the operator as actor', async (t) => {
   const bundle = await setup(t)
   const { installation } = bundle.service.services
   const { username } = bundle.user
@@ -27,7 +27,7 @@ test('creating, changing and deleting a user are recorded with the operator as t
   )
 })
 
-test('organizations are recorded, and their owners', async (t) => {
+test('organizations and their owners are audited', async (t) => {
   const bundle = await setup(t)
   const { name, owner } = await bundle.createOrganization()
   const [organization] = await auditOf(bundle, name)
@@ -38,7 +38,7 @@ test('organizations are recorded, and their owners', async (t) => {
   assert.equal((await auditOf(bundle, owner.username))[0]?.details.organization, name)
 })
 
-test('key changes are recorded with the user whose key asked, never with a token', async (t) => {
+test('key changes are audited with the user whose key asked, never with a token', async (t) => {
   const bundle = await setup(t)
   const { name: organization, owner } = await bundle.createOrganization()
   const member = await bundle.createUser({ organization })
@@ -57,7 +57,7 @@ test('key changes are recorded with the user whose key asked, never with a token
   assert.ok(!JSON.stringify(records).includes(token))
 })
 
-test('tokens of a member that an owner or admin reads are recorded, the own ones are not', async (t) => {
+test("reading a member's tokens as owner or admin is audited, reading one's own is not", async (t) => {
   const bundle = await setup(t)
   const { name: organization, owner } = await bundle.createOrganization()
   const admin = await bundle.createUser({ organization, isOrgAdmin: true })
@@ -98,7 +98,7 @@ test('tokens of a member that an owner or admin reads are recorded, the own ones
   assert.ok(!JSON.stringify(records).includes(owner.masterToken))
 })
 
-test('what a client calls itself is recorded only if it is the name of an account, its address only if it is one', async (t) => {
+test("a client's own name is audited only if it is an account's, its address only if it is valid", async (t) => {
   const bundle = await setup(t, { isIsolated: true, config: { trustedProxies: '127.0.0.1' } })
   const { user, service, url } = bundle
   const { control } = service.services.databases
@@ -132,7 +132,7 @@ test('what a client calls itself is recorded only if it is the name of an accoun
 
 const isRefusal = ({ action }: AuditRecord) => action === 'authentication.refused'
 
-test('refused authentications are counted and recorded with where they came from, without the token', async (t) => {
+test('refused authentications are counted and audited with their address, without the token', async (t) => {
   const bundle = await setup(t)
   const { user, service, url } = bundle
   for (let n = 0; n < 3; n++) await fetch(`${user.base}/api/v2/sql?q=select+1&api_key=not-the-token`)
@@ -158,7 +158,7 @@ test('refused authentications are counted and recorded with where they came from
   assert.ok(!JSON.stringify([...records, admin, me]).includes('not-the-token'))
 })
 
-test('a flood of refused authentications is recorded in few rows', async (t) => {
+test('a flood of refused authentications is audited in few rows', async (t) => {
   const bundle = await setup(t)
   const { control } = bundle.service.services.databases
   const refusals = new AuditRefusals(control, 365, createLog('silent'))
@@ -166,14 +166,14 @@ test('a flood of refused authentications is recorded in few rows', async (t) => 
   for (let n = 0; n < 10_000; n++) refusals.note({ account, address: `2001:db8::${n}`, reason: 'wrong' })
   await refusals.stop()
   const alone = await auditOf(bundle, account)
-  // Twice as many if the hour turned just then.
+  // Twice as many if the hour changed meanwhile.
   assert.ok(alone.length === 200 || alone.length === 400, String(alone.length))
   const latest = await listAudit(control, { action: 'authentication.refused', limit: 1_000 })
   const together = latest.filter(({ actor, account: named }) => actor === 'many' && named === null)
   assert.ok(together.some(({ details }) => details.count === 10_000 - alone.length))
 })
 
-test('what is recorded cannot be changed, nor removed before its time', async (t) => {
+test('audit records cannot be changed, nor removed before their time', async (t) => {
   const bundle = await setup(t)
   const { control } = bundle.service.services.databases
   for (const change of [
@@ -196,7 +196,7 @@ test('what is recorded cannot be changed, nor removed before its time', async (t
   )
 })
 
-test('of a long record the old part goes in steps, each of which is short', async (t) => {
+test('the old part of a long audit record is removed in short steps', async (t) => {
   const bundle = await setup(t, { isIsolated: true })
   const { control } = bundle.service.services.databases
   await control.query(
@@ -212,7 +212,7 @@ test('of a long record the old part goes in steps, each of which is short', asyn
 const auditOf = ({ service }: Setup, account: string) =>
   listAudit(service.services.databases.control, { account, limit: 1_000 })
 
-test('a key is recorded with its grants and the address of the client, from its creation to its end', async (t) => {
+test("a key is audited with its grants and the client's address, from creation to deletion", async (t) => {
   const bundle = await setup(t)
   const { user } = bundle
   await user.sql('create table places (n int)')
@@ -250,7 +250,7 @@ test('a key is recorded with its grants and the address of the client, from its 
   assert.ok(!JSON.stringify(records).includes(token))
 })
 
-test('of the uses of a key the first of each day is recorded, whatever process it was and though the key is deleted', async (t) => {
+test('the first use of a key each day is audited, in any process and even if the key is deleted', async (t) => {
   const bundle = await setup(t, { isIsolated: true, config: { trustedProxies: '127.0.0.1' } })
   const { user, service, admin } = bundle
   const { control } = service.services.databases
@@ -302,7 +302,7 @@ async function masterKeyId({ service, user }: Setup): Promise<number> {
   return rows[0]!.id
 }
 
-test('the record is read by user and time, and printed as lines of JSON and as CSV', async (t) => {
+test('audit records are read by user and time, and printed as lines of JSON and as CSV', async (t) => {
   const bundle = await setup(t)
   const { url, keys, user } = bundle
   const operator = createAdminClient({ baseUrl: url, token: keys.adminToken! })

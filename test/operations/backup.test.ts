@@ -24,7 +24,7 @@ test('a backup of a running installation, restored into an empty directory, is t
   await alice.sql(
     'create table places as select n, repeat(n::text, 50) as name from generate_series(1, 20000) n',
   )
-  // What a superuser must never run: a restore that executes it would leave a trace, or fail.
+  // Code that a superuser must never run: a restore that executes it would leave a trace or fail.
   await alice.sql(`create function trap(int) returns int immutable language plpgsql as
     $$ begin if current_user <> 'cartage_u1' then raise 'trap'; end if; return $1; end $$`)
   await alice.sql('create index on places (trap(n))')
@@ -69,7 +69,7 @@ test('a backup of a running installation, restored into an empty directory, is t
   assert.equal(await again.stop(), 0)
 })
 
-test('a cluster of one’s own is saved and restored the same way; a damaged file restores nothing', async (t) => {
+test('an own PostgreSQL cluster is backed up and restored the same way; a damaged file restores nothing', async (t) => {
   const house = await setup(t)
   await house.user.sql('create table t as select 42 as answer')
   const folder = await newDataDir(t)
@@ -100,7 +100,7 @@ test('a cluster of one’s own is saved and restored the same way; a damaged fil
   assert.equal(await process.stop(), 0)
 })
 
-test('what is no backup is refused in a sentence', async (t) => {
+test('a file that is no backup is refused with a sentence', async (t) => {
   const folder = await newDataDir(t)
   const note = { format: 1, postgres: 1, has_secret: true }
   const contents: Readonly<Record<string, Buffer>> = {
@@ -122,7 +122,7 @@ test('what is no backup is refused in a sentence', async (t) => {
   }
 })
 
-test('a backup that is interrupted leaves no part of its file', async (t) => {
+test('an interrupted backup leaves no part of its file', async (t) => {
   const house = await setup(t)
   const folder = await newDataDir(t)
   const args = ['backup', join(folder, 'backup.tar.gz'), '--without-secret']

@@ -6,18 +6,21 @@ import { newInstallation } from '../support/service/installation.ts'
 import { startProcess } from '../support/service/processes.ts'
 import { basic, eventually, randomName } from '../support/service/setup.ts'
 
-test('a process trusts what it remembers only under a lease', async (t) => {
+test('a process trusts its cache only while it holds a lease', async (t) => {
   const pair = await startPair(t)
-  await t.test('one whose change feed is half-open obeys a revocation', () => obeysRevocation(pair))
-  await t.test('one whose change feed is half-open obeys the operator', () => obeysOperator(pair))
-  await t.test('one that was stopped obeys with its first answer, and holds up one change only', () =>
+  await t.test('a process with a half-open change feed obeys a revocation', () => obeysRevocation(pair))
+  await t.test('a process with a half-open change feed obeys the operator', () => obeysOperator(pair))
+  await t.test('a process that was stopped obeys with its first answer, and holds up only one change', () =>
     obeysWhenResumed(pair),
   )
-  await t.test('one that cannot reach the control database answers 503, and later serves by itself', () =>
-    servesAgain(pair),
+  await t.test(
+    'a process that cannot reach the control database answers 503, and later serves by itself',
+    () => servesAgain(pair),
   )
   await t.test('a look-up that a revocation has overtaken is repeated', () => repeatsLookUp(pair))
-  await t.test('while it has one, no request asks the control database who is asking', () => asksNobody(pair))
+  await t.test('while it holds a lease, no request looks up its caller in the control database', () =>
+    asksNobody(pair),
+  )
 })
 
 async function obeysRevocation(pair: Pair): Promise<void> {
@@ -69,11 +72,11 @@ async function obeysWhenResumed(pair: Pair): Promise<void> {
   const names = ['a', 'b', 'c']
   const tokens = await Promise.all(names.map((name) => near.createKey(master, name)))
   for (const token of tokens) assert.equal(await far.sql(token), 200)
-  // What it is told meanwhile is late besides: nothing but its own clock can warn it.
+  // Notifications are late too, so only its own clock can warn it.
   const feed = feedOf(proxy)
   feed.holdAnswers()
   farProcess.pause()
-  // These lie in its sockets before anything is revoked.
+  // These requests wait in its sockets before the revocation.
   const early = tokens.map((token) => far.sql(token))
   const times: number[] = []
   for (const name of names) {
@@ -94,7 +97,7 @@ async function servesAgain(pair: Pair): Promise<void> {
   const { near, far, master } = await newUser(pair)
   const token = await near.createKey(master, 'k')
   assert.equal(await far.sql(token), 200)
-  // Connections old and new: the databases of the tenants stay within reach.
+  // Old and new control connections; those to tenant databases keep working.
   const isControl = (flow: Flow) => flow.sent().includes(`\0database\0${pair.namespace}\0`)
   for (const flow of proxy.flows()) if (isControl(flow)) flow.halfOpen()
   proxy.watch((flow) => isControl(flow) && flow.halfOpen())
@@ -119,7 +122,7 @@ async function repeatsLookUp(pair: Pair): Promise<void> {
   })
   const early = far.sql(token)
   await eventually(() => assert.equal(held.length, 1))
-  // The server has answered by what it saw before the change.
+  // The server answered from its state before the change.
   await eventually(() => assert.ok(held[0]!.heldBytes() > 0))
   await near.regenerate(master, 'k')
   held[0]!.release()
@@ -134,7 +137,7 @@ async function asksNobody(pair: Pair): Promise<void> {
   proxy.watch((_flow, text) => {
     if (/from cartage\.(api_keys|users)/.test(text)) lookUps += 1
   })
-  // On a busy machine it may run out once in a while.
+  // On a busy machine the lease may expire now and then.
   await eventually(async () => {
     const before = lookUps
     for (let count = 0; count < 20; count++) assert.equal(await far.sql(master), 200)
@@ -144,7 +147,7 @@ async function asksNobody(pair: Pair): Promise<void> {
 
 type Pair = Awaited<ReturnType<typeof startPair>>
 
-/** Two processes; what the far one has to do with PostgreSQL goes through the proxy. */
+/** Two processes; all PostgreSQL connections of the far one go through the proxy. */
 async function startPair(t: TestContext) {
   const installation = await newInstallation(t)
   const { keys, config } = installation
@@ -157,7 +160,7 @@ async function startPair(t: TestContext) {
   return { proxy, nearProcess, farProcess, admin, namespace: config.namespace }
 }
 
-/** A user, and the ways to it through either process. */
+/** A user, and clients of it at both processes. */
 async function newUser(
   { admin, nearProcess, farProcess }: Pair,
   membership: Readonly<{ organization?: string; org_admin?: boolean }> = {},
@@ -170,7 +173,7 @@ async function newUser(
   return { username, master, near, far }
 }
 
-/** The connection by which the process hears of changes. */
+/** The connection on which the process is notified of changes. */
 function feedOf(proxy: TcpProxy): Flow {
   const feed = proxy.flows().find((flow) => flow.isOpen() && flow.sent().includes('listen cartage_accounts'))
   assert.ok(feed, 'the process listens')

@@ -15,7 +15,7 @@ const paths = [
   '/api/v4/datasets',
 ]
 
-test('a page of any origin may send any method with credentials to everything under an account', async (t) => {
+test('a page of any origin may send any method with credentials to every path of an account', async (t) => {
   const { url, user } = await setup(t)
   for (const base of ['user', 'u']) {
     for (const path of paths) {
@@ -33,7 +33,7 @@ test('a page of any origin may send any method with credentials to everything un
   }
 })
 
-test('answers may be read by the page: successes, streams and refusals alike', async (t) => {
+test('the page may read all answers: successes, streams and refusals', async (t) => {
   const { user } = await setup(t)
   const asks: [number, string, Record<string, string>][] = [
     [200, '/api/v2/sql?q=select+1', basic(user.username, user.masterToken)],
@@ -55,7 +55,7 @@ test('answers may be read by the page: successes, streams and refusals alike', a
   }
 })
 
-test('an OPTIONS request that is no preflight is refused like any other method that a path does not have', async (t) => {
+test('an OPTIONS request that is no preflight is refused like any other wrong method', async (t) => {
   const { user } = await setup(t)
   const known = await fetch(`${user.base}/api/v2/sql`, { method: 'OPTIONS', headers: { origin } })
   assert.equal(known.status, 405)

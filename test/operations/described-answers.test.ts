@@ -167,7 +167,7 @@ async function askForInstallation(ask: Ask, name: string, admin: Headers): Promi
   await ask('stopUserActivity', 200, { parameters: { username: name }, headers: admin })
 }
 
-/** Sends the request of an operation and holds the answer against its description. */
+/** Sends the request of an operation and compares the answer with its description. */
 function asker({ url, user }: Setup, document: Document) {
   const ajv = new Ajv2020({ strict: false, validateFormats: false })
   ajv.addSchema({ $id: 'openapi', components: document.components })

@@ -16,10 +16,10 @@ import { eventually, type Setup, setup } from '../support/service/setup.ts'
 
 test('a healthy installation passes every check', async (t) => {
   const bundle = await setup(t, { isIsolated: true })
-  // Other tests have databases of their own in this cluster, for a while.
+  // Other tests create databases in this cluster for a while.
   await eventually(async () => {
     const checks = await examine(bundle)
-    // The cluster of the tests is fast instead of durable, and that is told.
+    // The test cluster is fast and not durable, which the doctor reports.
     const { status, advice } = checks['host local: durability']!
     if (status !== 'ok') assert.match(advice, /^fsync, .*off: after a crash/)
     const troubled = Object.values(checks).filter((check) => check.status !== 'ok' && check.advice !== advice)
@@ -27,7 +27,7 @@ test('a healthy installation passes every check', async (t) => {
   }, 60_000)
 })
 
-test('the disk that is looked at is the one the cluster lies on', async (t) => {
+test('the doctor checks the disk that the cluster is on', async (t) => {
   const bundle = await setup(t)
   const dataDir = await mkdtemp(join(tmpdir(), 'data-'))
   const elsewhere = await mkdtemp(join(tmpdir(), 'cluster-'))
@@ -36,7 +36,7 @@ test('the disk that is looked at is the one the cluster lies on', async (t) => {
   assert.ok(disk?.advice.includes(` free under ${elsewhere}`), disk?.advice)
 })
 
-test('a PostgreSQL of this machine that is not embedded has its disk looked at too', async (t) => {
+test('the doctor also checks the disk of a PostgreSQL on this machine that is not embedded', async (t) => {
   const bundle = await setup(t, { isIsolated: true })
   const { databaseUrl: _, ...config } = bundle.service.services.config
   const checks = await examine(bundle, {}, { ...config, databaseUrl: bundle.keys.adminUrl })
@@ -50,7 +50,7 @@ test('a PostgreSQL of this machine that is not embedded has its disk looked at t
   assert.match((await examine(bundle))['host far: disk']!.advice, /under .*cartage-doctor-/)
 })
 
-test('a full disk is told as one', async (t) => {
+test('a full disk is reported as full', async (t) => {
   const bundle = await setup(t)
   const folder = await mkdtemp(join(tmpdir(), 'full-'))
   const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=8m', 'tmpfs', folder])
@@ -63,7 +63,7 @@ test('a full disk is told as one', async (t) => {
   )
 })
 
-test('a database of a tenant that takes no connections is found', async (t) => {
+test('the doctor finds a tenant database that takes no connections', async (t) => {
   const bundle = await setup(t, { isIsolated: true })
   const { user, admin } = bundle
   const { database } = user.account
@@ -79,7 +79,7 @@ test('a database of a tenant that takes no connections is found', async (t) => {
   assert.equal((await examine(bundle))[name]?.status, 'ok')
 })
 
-test('databases and roles that belong to no account are found, and those that are missing', async (t) => {
+test('the doctor finds databases and roles without an account, and missing ones', async (t) => {
   const bundle = await setup(t, { isIsolated: true })
   const { user, admin } = bundle
   const { namespace } = bundle.service.services.installation
@@ -96,13 +96,13 @@ test('databases and roles that belong to no account are found, and those that ar
   await admin(`alter role renamed_for_a_while rename to ${user.account.publicRole}`)
 })
 
-test('another secret than the one in use is found', async (t) => {
+test('the doctor finds a secret that is not the one in use', async (t) => {
   const bundle = await setup(t, { isIsolated: true })
   const checks = await examine(bundle, { secrets: deriveSecrets('quite another secret than before') })
   assert.equal(checks.secret?.status, 'fail')
 })
 
-test('more connections than the host allows are found', async (t) => {
+test('the doctor finds more configured connections than the host allows', async (t) => {
   const bundle = await setup(t, { isIsolated: true })
   const checks = await examine(bundle, {}, { connectionsPerHost: 5_000 })
   const { status, advice } = checks['host local: connections']!
@@ -110,7 +110,7 @@ test('more connections than the host allows are found', async (t) => {
   assert.match(advice, /each lowered its limits to what was free when it started: raise max_connections/)
 })
 
-test('a database that every tenant could enter is found, and a password that is no SCRAM verifier', async (t) => {
+test('the doctor finds a database that every tenant could enter, and a password without a SCRAM verifier', async (t) => {
   const bundle = await setup(t, { isIsolated: true })
   const { user, admin } = bundle
   const open = `${bundle.service.services.installation.namespace}_open`
@@ -132,7 +132,7 @@ test('a database that every tenant could enter is found, and a password that is 
   )
 })
 
-test('a line of pg_hba.conf that needs no SCRAM is found', async (t) => {
+test('the doctor finds a line of pg_hba.conf that does not require SCRAM', async (t) => {
   const bundle = await setup(t, { isIsolated: true })
   const cluster = await startFarHost(t, bundle)
   const hba = join(cluster.directory, 'data/pg_hba.conf')
@@ -149,7 +149,7 @@ test('a line of pg_hba.conf that needs no SCRAM is found', async (t) => {
   }
 })
 
-test('a host where tenants could leave prepared transactions is found', async (t) => {
+test('the doctor finds a host where tenants could leave prepared transactions', async (t) => {
   const bundle = await setup(t, { isIsolated: true })
   await startFarHost(t, bundle, { max_prepared_transactions: '2' })
   const checks = await examine(bundle)

@@ -9,7 +9,7 @@ import { type Installation, newInstallation } from '../support/service/installat
 import { type RunningProcess, startProcess } from '../support/service/processes.ts'
 import { eventually } from '../support/service/setup.ts'
 
-test('key changes made in one process are seen by the next request to any other', async (t) => {
+test('key changes made in one process apply to the next request in any other', async (t) => {
   const { one, two } = await startPair(t, await newInstallation(t))
   const key = { name: 'reader', grants: [{ type: 'apis' as const, apis: ['sql' as const] }] }
   for (let round = 0; round < 5; round++) {
@@ -24,7 +24,7 @@ test('key changes made in one process are seen by the next request to any other'
   }
 })
 
-test('a change waits for the other processes, and for no time-out', async (t) => {
+test('a change waits for the other processes, and not for a time-out', async (t) => {
   const installation = await newInstallation(t)
   const [first] = [await installation.start(), await installation.start()]
   const { installation: opened } = first.services
@@ -35,11 +35,11 @@ test('a change waits for the other processes, and for no time-out', async (t) =>
     await updateUser(opened, username, { quotaBytes })
     times.push(performance.now() - start)
   }
-  // A process that lets go and comes back before it is waited for would cost two seconds, every other time.
+  // A process that releases its lease and renews it too early would cost two seconds every other time.
   assert.ok(times.filter((ms) => ms > 1_500).length < 3, times.map(Math.round).join(' '))
 })
 
-test('jobs sent to one process are run by any worker and can be awaited in any other process', async (t) => {
+test('jobs sent to one process are run by any worker and can be waited for in any process', async (t) => {
   const installation = await newInstallation(t)
   const { one, two } = await startPair(t, installation)
   const [first] = await Promise.all([
@@ -81,7 +81,7 @@ test('a rolling restart under load fails no request', async (t) => {
   assert.ok(served > 150, `${served} requests`)
 })
 
-test('a process that is told to stop first says that it is not ready, and still serves', async (t) => {
+test('a process that is told to stop first reports not ready, and still serves', async (t) => {
   const installation = await newInstallation(t)
   const process = await startProcess(t, installation, ['serve', '--no-worker'], patient)
   const token = await newUser(installation, process.url)
@@ -97,7 +97,7 @@ test('a process that is told to stop first says that it is not ready, and still 
 })
 
 const username = 'alice'
-/** Longer than a balancer that looks ten times a second needs to see it, even on a busy machine. */
+/** Longer than a balancer that checks ten times a second needs to notice, even on a busy machine. */
 const patient = { CARTAGE_SHUTDOWN_DELAY_MS: '3000' }
 
 async function newUser({ keys }: Installation, baseUrl: string): Promise<string> {
@@ -130,7 +130,7 @@ async function statusOf(client: ReturnType<typeof createClient>): Promise<number
   }
 }
 
-/** What a load balancer does: sends requests to processes that say they are ready, in turn. */
+/** A load balancer: sends requests in turn to processes that report ready. */
 class Balancer {
   readonly #processes: Set<RunningProcess>
   #ready: RunningProcess[] = []

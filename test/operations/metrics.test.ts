@@ -21,7 +21,7 @@ test('requests are counted by the pattern of their route, their status and the t
   })
 })
 
-test('the times of requests are told in buckets, each with those below it, with their sum and number', async () => {
+test('request times are in cumulative buckets, with sum and count', async () => {
   const metrics = createMetrics()
   const request = { method: 'GET', route: '/user/:name/api/v2/sql', status: 200, keyType: 'master' } as const
   for (const seconds of [0.001, 0.002, 0.004, 5_000]) metrics.requestFinished({ ...request, seconds })
@@ -44,7 +44,7 @@ test('the times of requests are told in buckets, each with those below it, with 
   }
 })
 
-test('no token and no name of an account reaches the metrics', async (t) => {
+test('no token and no name of an account appears in the metrics', async (t) => {
   const { url, user } = await setup(t, { isIsolated: true })
   await fetch(`${user.base}/api/v2/sql?q=select+1&api_key=${user.masterToken}`)
   await fetch(`${user.base}/api/v2/sql?q=select+1&api_key=wrong-token-here`)
@@ -74,7 +74,7 @@ test('the metrics show what tenants can use up of a host', async (t) => {
   assert.match(text, /^cartage_host_oldest_snapshot_seconds\{host="local"\} \d+(\.\d+)?(e-\d+)?$/m)
 })
 
-test('jobs and copies are counted with their outcome', async (t) => {
+test('jobs and copies are counted by outcome', async (t) => {
   const { url, user } = await setup(t, { worker: true, isFresh: true })
   const client = createClient({ baseUrl: url, username: user.username, token: user.masterToken })
   await client.sql('create table t (n int)')

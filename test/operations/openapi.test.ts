@@ -6,7 +6,7 @@ import { fileFormats } from '../../src/contract/formats.ts'
 import { operations } from '../../src/contract/operations.ts'
 import { setup } from '../support/service/setup.ts'
 
-test('the description is valid OpenAPI 3.1', async (t) => {
+test('the API description is valid OpenAPI 3.1', async (t) => {
   const document = await describe(t)
   assert.equal(document.openapi, '3.1.0')
   const { version } = JSON.parse(await readFile('package.json', 'utf8')) as { version: string }
@@ -23,7 +23,7 @@ test('every operation is described, and the client knows all of them', async (t)
   assert.deepEqual(described, operations)
 })
 
-test('every operation says what it is for, how to authenticate, what it answers and how it fails', async (t) => {
+test('every operation has a purpose, authentication, answers and errors', async (t) => {
   const document = await describe(t)
   for (const { method, path, operation } of allOperations(document)) {
     const place = `${method} ${path}`
@@ -32,13 +32,13 @@ test('every operation says what it is for, how to authenticate, what it answers 
     const statuses = Object.keys(operation.responses)
     const isSocket = statuses.includes('101')
     assert.ok(isSocket || statuses.some((status) => status.startsWith('2')), `${place}: success`)
-    // What fails on a WebSocket is told by a frame.
+    // Errors on a WebSocket are sent as a frame.
     if (operation.tags[0] === 'operations' || isSocket) continue
     for (const status of ['401', '500', '503']) assert.ok(statuses.includes(status), `${place}: ${status}`)
   }
 })
 
-test('what clients have types for is a schema of its own name, and every use of it a reference', async (t) => {
+test('what clients have types for is a named schema, and every use of it a reference', async (t) => {
   const document = await describe(t)
   const text = JSON.stringify(document.paths) + JSON.stringify(document.components)
   for (const name of [
@@ -66,7 +66,7 @@ test('what clients have types for is a schema of its own name, and every use of 
   }
 })
 
-test('parameters say what they may be', async (t) => {
+test('parameters have their allowed values', async (t) => {
   const { paths } = await describe(t)
   const byGet = paths['/user/{name}/api/v2/sql']!.get!
   const of = (name: string) => byGet.parameters!.find((each) => each.name === name)!
@@ -81,7 +81,7 @@ test('parameters say what they may be', async (t) => {
   assert.equal(upload!.parameters!.find(({ name }) => name === 'sql_bytes')!.schema.type, 'integer')
 })
 
-test('the reference at /docs can be read and tried out without any other host', async (t) => {
+test('the reference at /docs can be read and tried without any other host', async (t) => {
   const { url } = await setup(t)
   const page = await fetch(`${url}/docs`)
   assert.equal(page.status, 200)

@@ -16,7 +16,7 @@ test('a route of an account that names no limit stops the start', () => {
   assert.throws(() => app.get('/free', async () => ''), /GET \/free has no rate group/)
 })
 
-test('a user over the limit gets 429 with whole numbers in the headers and the documented body', async (t) => {
+test('a user beyond the limit gets 429 with whole numbers in the headers and the documented body', async (t) => {
   const { user } = await setup(t, limited)
   const first = await ask(user)
   assert.equal(first.status, 200)
@@ -40,7 +40,7 @@ test('a user over the limit gets 429 with whole numbers in the headers and the d
   }
 })
 
-test('the limit of one user is no limit of another, and that of one group none of another', async (t) => {
+test('limits of different users and of different groups are separate', async (t) => {
   const { user, createUser } = await setup(t, limited)
   const other = await createUser()
   for (let n = 0; n < 3; n++) await ask(user)
@@ -51,7 +51,7 @@ test('the limit of one user is no limit of another, and that of one group none o
   assert.equal(limitsOf(jobs).limit, null)
 })
 
-test('a request with a wrong credential counts for nobody', async (t) => {
+test('a request with a wrong credential does not count towards a limit', async (t) => {
   const { user } = await setup(t, limited)
   for (let n = 0; n < 5; n++) {
     const response = await fetch(`${user.base}/api/v2/sql?q=select+1&api_key=wrong`)
@@ -61,7 +61,7 @@ test('a request with a wrong credential counts for nobody', async (t) => {
   assert.equal(limitsOf(await ask(user)).remaining, '1')
 })
 
-test('callers without a key have a limit of their own, and use up nothing of the owner', async (t) => {
+test("callers without a key have their own limit and use up nothing of the owner's", async (t) => {
   const { user } = await setup(t, limited)
   const stranger = (key = '') => fetch(`${user.base}/api/v2/sql?q=select+1&api_key=${key}`)
   assert.deepEqual(await statuses([() => stranger(), () => stranger('default_public')]), [200, 200])
@@ -73,7 +73,7 @@ test('callers without a key have a limit of their own, and use up nothing of the
   assert.deepEqual(await statuses([() => ask(user), () => ask(user), () => ask(user)]), [200, 200, 429])
 })
 
-test('a limit of the user stands in place of the configured one, and can lift it', async (t) => {
+test("a user's own limit replaces the configured one, and can lift it", async (t) => {
   const { url, user, keys } = await setup(t, limited)
   const change = (limits: unknown) =>
     fetch(`${url}/admin/v1/users/${user.username}`, {
@@ -86,7 +86,7 @@ test('a limit of the user stands in place of the configured one, and can lift it
   assert.equal((await ask(user)).status, 429)
   const keyList = await ask(user, '/api/v3/api_keys')
   assert.deepEqual([limitsOf(keyList).limit, limitsOf(keyList).remaining], ['3', '2'])
-  // As it was called in 0.1.0.
+  // Its name in 0.1.0.
   assert.equal((await change({ rate: { sql: 'off' } })).status, 200)
   for (let n = 0; n < 4; n++) assert.equal((await ask(user)).status, 200)
   for (const wrong of [{ rates: { sql: 'many' } }, { rates: { tiles: '1/1' } }, { speed: 1 }, { rates: 5 }]) {
@@ -122,7 +122,7 @@ test('a change of limits keeps those it does not name, and null removes one', as
   assert.deepEqual(await change({ rates: { sql: null } }), { rates: {} })
 })
 
-test('a refusal on the key endpoints has their own error body', async (t) => {
+test('a refusal at the key endpoints has their error format', async (t) => {
   const { user } = await setup(t, { config: { rateLimitKeys: { count: 1, seconds: 60, burst: 1 } } })
   await ask(user, '/api/v3/api_keys')
   const refused = await ask(user, '/api/v3/api_keys')
@@ -141,7 +141,7 @@ test('without configuration nothing is limited and no header is sent', async (t)
   }
 })
 
-test('however many ask at once, no more are let through than the burst', async (t) => {
+test('of any number of concurrent requests, no more than the burst are let through', async (t) => {
   const { user, service } = await setup(t)
   const { control } = service.services.databases
   const rate = { count: 5, seconds: 3600, burst: 5 }
@@ -150,7 +150,7 @@ test('however many ask at once, no more are let through than the burst', async (
   assert.equal(verdicts.filter(({ isAllowed }) => isAllowed).length, 5)
 })
 
-test('what was spent comes back evenly with time', async (t) => {
+test('the limit refills evenly with time', async (t) => {
   const { user, service } = await setup(t)
   const { control } = service.services.databases
   const rate = { count: 60, seconds: 60, burst: 2 }
@@ -167,7 +167,7 @@ test('what was spent comes back evenly with time', async (t) => {
   assert.deepEqual(await outcomes(take, 3), [true, true, false])
 })
 
-test('a clock that was set back locks nobody out', async (t) => {
+test('a clock that is set back locks nobody out', async (t) => {
   const { user, service } = await setup(t)
   const { control } = service.services.databases
   const rate = { count: 60, seconds: 60, burst: 2 }
@@ -215,7 +215,7 @@ async function outcomes(take: () => Promise<{ isAllowed: boolean }>, times: numb
   return seen
 }
 
-test('viz, datasets and me have a limit together, whichever way they are asked', async (t) => {
+test('viz, datasets and me share a limit, by every address', async (t) => {
   const { url, user } = await setup(t, { config: { rateLimitTables: { count: 3, seconds: 3600, burst: 3 } } })
   const own = { headers: basic(user.username, user.masterToken) }
   const paths = [`${user.base}/api/v1/viz`, `${user.base}/api/v4/datasets`, `${url}/api/v4/me`]

@@ -16,10 +16,10 @@ import { startCartage } from '../support/service/processes.ts'
 import { program } from '../support/service/program.ts'
 import { eventually } from '../support/service/setup.ts'
 
-test('a rotation that is killed before it is decided has not happened', async (t) => {
+test('a rotation that is killed before its decision has not happened', async (t) => {
   const { dataDir, token } = await newEmbedded(t)
   const before = await readFile(join(dataDir, 'secret'), 'utf8')
-  // It stages the new secret, and then waits to write into this table.
+  // It stages the new secret, then waits to write into this table.
   await killRotation(t, dataDir, 'cartage', 'lock table cartage.audit in share mode', async () => {
     await eventually(() => assert.ok(existsSync(join(dataDir, 'secret.next'))))
   })
@@ -28,7 +28,7 @@ test('a rotation that is killed before it is decided has not happened', async (t
   assert.ok(!existsSync(join(dataDir, 'secret.next')))
 })
 
-test('a rotation that is killed once it is decided is completed by the next start', async (t) => {
+test('a rotation that is killed after its decision is completed by the next start', async (t) => {
   const { dataDir, token } = await newEmbedded(t)
   const before = await readFile(join(dataDir, 'secret'), 'utf8')
   await killRotation(
@@ -57,7 +57,7 @@ async function newEmbedded(t: TestContext) {
 
 const adminToken = async (dataDir: string) => (await readFile(join(dataDir, 'admin-token'), 'utf8')).trim()
 
-/** Kills `cartage secret rotate` while it waits for what the obstacle locks. */
+/** Kills `cartage secret rotate` while it waits for a lock held by the test. */
 async function killRotation(
   t: TestContext,
   dataDir: string,
@@ -94,7 +94,7 @@ async function isWaiting(watcher: pg.Client): Promise<void> {
   assert.equal(rowCount, 1)
 }
 
-/** What a request with the token gets from the next start; and the role has the password of the secret in use. */
+/** Checks a request with the token at the next start, and that the role has the password of the secret in use. */
 async function demoStatus(t: TestContext, dataDir: string, token: string): Promise<number> {
   const next = await startCartage(t, ['serve', '--no-worker'], { CARTAGE_DATA_DIR: dataDir })
   const { status } = await fetch(`${next.url}/user/demo/api/v2/sql?q=select+1&api_key=${token}`)

@@ -10,13 +10,13 @@ import { startProcess } from '../support/service/processes.ts'
 const newSecret = 'another secret for tests, as long as it must be'
 const username = 'alice'
 
-test('a process with another secret is turned away in one sentence, whatever the command', async (t) => {
+test('a process with another secret is refused in one sentence, with every command', async (t) => {
   const installation = await newInstallation(t)
   await makeUser(installation)
   const env = environment(installation, {
     CARTAGE_SECRET: newSecret,
     CARTAGE_PORT: '0',
-    // Other tests use the connections of the cluster too, which is worth a warning.
+    // Other tests use connections of the cluster too, which causes a warning.
     CARTAGE_LOG_LEVEL: 'error',
   })
   for (const command of [
@@ -38,7 +38,7 @@ test('a process with another secret is turned away in one sentence, whatever the
   }
 })
 
-test('also before any verifier was written: the secret must open the tokens that are there', async (t) => {
+test('it is refused also before any verifier was written: the secret must open the existing tokens', async (t) => {
   const installation = await newInstallation(t)
   await makeUser(installation)
   await withControl(installation, (control) => control.query('delete from cartage.server_secret'))
@@ -48,7 +48,7 @@ test('also before any verifier was written: the secret must open the tokens that
   assert.match((await cartage(wrong, 'user', 'list')).err, /^cartage: This is not the secret/)
 })
 
-test('after a rotation every token works under the new secret, and the old one is turned away', async (t) => {
+test('after a rotation every token works under the new secret, and the old secret is refused', async (t) => {
   const installation = await newInstallation(t)
   const { token, role } = await makeUser(installation)
   const rotated = await cartage(
@@ -73,7 +73,7 @@ test('after a rotation every token works under the new secret, and the old one i
   )
 })
 
-test('a rotation moves the tokens of the viewers of named maps', async (t) => {
+test('a rotation seals the viewer tokens of named maps again', async (t) => {
   const installation = await newInstallation(t)
   await makeUser(installation)
   const sealed = deriveSecrets(installation.keys.secret).seal('["viewer"]')
@@ -97,7 +97,7 @@ test('a rotation moves the tokens of the viewers of named maps', async (t) => {
   assert.equal(deriveSecrets(newSecret).open(rows[0].sealed_tokens), '["viewer"]')
 })
 
-test('a rotation moves the secrets with which webhooks are signed', async (t) => {
+test('a rotation seals the signing secrets of webhooks again', async (t) => {
   const installation = await newInstallation(t)
   await makeUser(installation)
   const sealed = deriveSecrets(installation.keys.secret).seal('whsec_secret')
@@ -118,7 +118,7 @@ test('a rotation moves the secrets with which webhooks are signed', async (t) =>
   assert.equal(deriveSecrets(newSecret).open(rows[0].sealed_secret), 'whsec_secret')
 })
 
-test('a rotation moves the addresses of further hosts, and one that does not answer keeps nobody waiting', async (t) => {
+test('a rotation seals the addresses of further hosts again, and does not wait for a host that does not answer', async (t) => {
   const installation = await newInstallation(t)
   await makeUser(installation)
   const url = 'postgres://nobody:password@127.0.0.1:9/postgres'
@@ -147,7 +147,7 @@ test('a rotation moves the addresses of further hosts, and one that does not ans
   await withControl(installation, (control) => control.query(`delete from cartage.hosts where name = 'far'`))
 })
 
-test('the secret is not changed while a process runs, nor to one that is too short or the same', async (t) => {
+test('the secret cannot be changed while a process runs, nor to one that is too short or the same', async (t) => {
   const installation = await newInstallation(t)
   const { token } = await makeUser(installation)
   const running = await startProcess(t, installation, ['serve', '--no-worker'])
@@ -177,7 +177,7 @@ test('the secret is not changed while a process runs, nor to one that is too sho
   assert.equal((await cartage(environment(installation), 'user', 'list')).code, 0)
 })
 
-test('a token that another secret sealed is named, and the rotation does not happen', async (t) => {
+test('a token sealed by another secret is named, and the rotation does not happen', async (t) => {
   const installation = await newInstallation(t)
   await makeUser(installation)
   await withControl(installation, (control) =>
@@ -193,7 +193,7 @@ test('a token that another secret sealed is named, and the rotation does not hap
   assert.equal((await cartage(environment(installation), 'user', 'list')).code, 0)
 })
 
-test('a process that missed a rotation ends as soon as it hears of it', async (t) => {
+test('a process that missed a rotation ends as soon as it is notified', async (t) => {
   const installation = await newInstallation(t)
   await makeUser(installation)
   const running = await startProcess(t, installation, ['serve', '--no-worker'])
@@ -216,7 +216,7 @@ const environment = ({ keys, config }: Installation, changes: Record<string, str
   ...changes,
 })
 
-/** A user of an installation of which then no process runs. */
+/** A user of an installation that has no running process afterwards. */
 async function makeUser(installation: Installation): Promise<{ token: string; role: string }> {
   const service = await installation.start()
   const { masterToken, account } = await createUser(service.services.installation, { username })

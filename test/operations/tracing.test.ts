@@ -5,7 +5,7 @@ import { basic, eventually, setup } from '../support/service/setup.ts'
 
 const traceId = '0af7651916cd43dd8448eb211c80319c'
 
-test('with an OpenTelemetry SDK every request is a span of its caller’s trace, and holds no secret', async (t) => {
+test('with an OpenTelemetry SDK every request is a span of its caller’s trace and has no secret', async (t) => {
   const ended = recordSpans()
   const { user } = await setup(t)
   const headers = {
@@ -26,7 +26,7 @@ test('with an OpenTelemetry SDK every request is a span of its caller’s trace,
 
 type Ended = { name: string; traceId: string; attributes: Record<string, unknown> }
 
-/** The least that an SDK does: continues the trace of the header, and keeps the spans that have ended. */
+/** The least that an SDK does: continues the trace in the header and collects ended spans. */
 function recordSpans(): readonly Ended[] {
   const ended: Ended[] = []
   propagation.setGlobalPropagator({

@@ -18,7 +18,7 @@ import { newInstallation } from '../support/service/installation.ts'
 import { basic, eventually, type Setup, setup } from '../support/service/setup.ts'
 import { tileOf } from '../support/tiles/tile-api.ts'
 
-test('rows, bytes, time, requests, jobs and tiles of an account are counted by kind, of others not', async (t) => {
+test('rows, bytes, time, requests, jobs and tiles are counted by account and kind', async (t) => {
   const house = await setup(t, { worker: true })
   const { user } = house
   const other = await house.createUser()
@@ -51,7 +51,7 @@ test('rows, bytes, time, requests, jobs and tiles of an account are counted by k
   assert.deepEqual(theirs.periods[0]!.requests, { query: 1 })
 })
 
-test('a job counts what its own steps used, not what its connection has done before', async (t) => {
+test('a job counts what its own steps used, not what its connection did before', async (t) => {
   const house = await setup(t, { worker: true })
   const { user } = house
   await user.sql('create table places as select generate_series(1, 500) as n; create sequence tries')
@@ -73,7 +73,7 @@ test('a job counts what its own steps used, not what its connection has done bef
   })
 })
 
-test('what a process has counted is stored when it stops, and added to what others have counted', async (t) => {
+test('a stopping process stores its counts and adds them to those of others', async (t) => {
   const place = await newInstallation(t)
   const keeper = await place.start()
   const { masterToken } = await createUser(keeper.services.installation, { username: 'counted' })
@@ -107,7 +107,7 @@ test('a batch whose answer was lost is sent again and counted once', async (t) =
   assert.deepEqual(found.rows, [{ requests: 10 }])
 })
 
-test('the size of the data is measured once an hour, by one process', async (t) => {
+test('one process measures the size of the data once an hour', async (t) => {
   const house = await setup(t, { isIsolated: true })
   const { databases, log } = house.service.services
   await house.user.sql('create table big as select generate_series(1, 20000) as n')
@@ -116,7 +116,7 @@ test('the size of the data is measured once an hour, by one process', async (t) 
   assert.ok(period!.disk_bytes! > 500_000, JSON.stringify(period))
 })
 
-test('of more accounts than an hour has time for, those that waited longest are measured first', async (t) => {
+test('of more accounts than fit in an hour, those that waited longest are measured first', async (t) => {
   const house = await setup(t, { isIsolated: true })
   const { control } = house.service.services.databases
   const users = [house.user, await house.createUser(), await house.createUser()]
@@ -132,7 +132,7 @@ test('of more accounts than an hour has time for, those that waited longest are 
   assert.deepEqual(measured, [...ids, ids[0]])
 })
 
-test('an account that cannot be measured does not keep its neighbours from it', async (t) => {
+test('an account that cannot be measured does not keep others from it', async (t) => {
   const house = await setup(t, { isIsolated: true })
   const { databases, log } = house.service.services
   const { hostId, database } = house.user.account
@@ -147,7 +147,7 @@ test('an account that cannot be measured does not keep its neighbours from it', 
   assert.equal(typeof period!.disk_bytes, 'number')
 })
 
-test('use is kept for 90 days and goes with its account', async (t) => {
+test('use is kept for 90 days and deleted with its account', async (t) => {
   const house = await setup(t, { isIsolated: true })
   const { databases, installation: opened } = house.service.services
   const { control } = databases
@@ -182,7 +182,7 @@ test('use is kept for 90 days and goes with its account', async (t) => {
   )
 })
 
-test('the master key reads the use of its account, as JSON or CSV; other keys do not', async (t) => {
+test('the master key reads the use of its account as JSON or CSV; other keys cannot', async (t) => {
   const house = await setup(t)
   const { user } = house
   await ask(user, 'select 1')
@@ -208,7 +208,7 @@ test('the master key reads the use of its account, as JSON or CSV; other keys do
   assert.equal((await fetch(url)).status, 403)
 })
 
-test('an hour is counted in one of two ranges that follow each other', async (t) => {
+test('an hour is counted in exactly one of two adjacent ranges', async (t) => {
   const { url, keys, user, service } = await setup(t)
   await service.services.databases.control.query(
     `insert into cartage.usage (user_id, hour, kind, jobs) values ($1, '2026-02-01T10:00Z', 'job', 7)`,
@@ -229,7 +229,7 @@ test('an hour is counted in one of two ranges that follow each other', async (t)
   assert.deepEqual(jobs, [[], [7]])
 })
 
-test('parameters of the use that are no such thing are 400 with a sentence', async (t) => {
+test('invalid parameters of the use are 400 with a sentence', async (t) => {
   const { url, keys, user } = await setup(t)
   for (const [query, sentence] of [
     ['by=year', /^Invalid by: it must be one of hour, day, month$/],
@@ -285,7 +285,7 @@ test('the command line prints the use of one user and of all', async (t) => {
 
 const nothing = { requests: 0, jobs: 0, postgresMs: 0, rowsOut: 0, rowsIn: 0, bytesOut: 0, bytesIn: 0 }
 
-/** When this many requests are counted: an answer may arrive before its request has ended. */
+/** Waits until this many requests are counted: an answer may arrive before its request has ended. */
 async function usageOf(t: TestContext, house: Setup, requests: number, username = house.user.username) {
   const { url, keys, service } = house
   const operator = createAdminClient({ baseUrl: url, token: keys.adminToken })

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { freePort } from '../support/http/free-port.ts'
 import { newInstallation } from '../support/service/installation.ts'
 
-test('a process that only runs jobs tells its health and figures on a port of its own, and nothing else', async (t) => {
+test('a process that only runs jobs serves its health and metrics on its own port, and nothing else', async (t) => {
   const { start } = await newInstallation(t)
   const workerPort = await freePort()
   await start({ parts: { http: false, worker: true }, config: { workerPort } })

@@ -7,7 +7,7 @@ import { openDatabases } from '../../src/postgres/databases.ts'
 import { newInstallation } from '../support/service/installation.ts'
 import { basic, randomName, setup } from '../support/service/setup.ts'
 
-test('processes that start at the same moment on a new installation all come up', async (t) => {
+test('processes that start at the same moment on a new installation all start', async (t) => {
   const { service, keys, admin } = await setup(t)
   const { config, secrets } = service.services
   for (let turn = 0; turn < 6; turn++) {
@@ -24,7 +24,7 @@ test('processes that start at the same moment on a new installation all come up'
   }
 })
 
-test('a process that has another text of an applied migration does not start, and says which one', async (t) => {
+test('a process with a different text of an applied migration does not start, and names the migration', async (t) => {
   const installation = await newInstallation(t)
   await (await installation.start()).stop()
   const { admin } = await setup(t)
@@ -41,7 +41,7 @@ test('a process that has another text of an applied migration does not start, an
   await (await installation.start()).stop()
 })
 
-test('a control session has its limits, its isolation and no compiler, whatever the database and the role were set to', async (t) => {
+test('a control session has its limits, isolation level and no JIT, whatever was set for the database and role', async (t) => {
   const installation = await newInstallation(t)
   const { namespace } = installation.config
   await (await installation.start()).stop()
@@ -78,7 +78,7 @@ test('a control session has its limits, its isolation and no compiler, whatever 
   })
 })
 
-test('when every control connection is taken, callers get 503 with Retry-After and not 500', async (t) => {
+test('with every control connection taken, callers get 503 with Retry-After and not 500', async (t) => {
   const { service, user } = await setup(t, { isIsolated: true, config: { connectionWaitMs: 3_000 } })
   const { control } = service.services.databases
   const taken = []

@@ -31,7 +31,7 @@ const log = createLog('silent')
 const isRoot = process.getuid?.() === 0
 const skip = (await findBinaries()).length === 0 && 'there is no PostgreSQL with PostGIS on this machine'
 
-test('a cluster keeps its data, its address and its password over a restart', { skip }, async (t) => {
+test('a cluster keeps its data, address and password over a restart', { skip }, async (t) => {
   const { start } = await setup(t)
   const first = await start()
   await ask(first.url, 'create table kept (n integer); insert into kept values (7)')
@@ -57,13 +57,13 @@ test('a cluster has PostGIS, UTF-8 and durable commits', { skip }, async (t) => 
   assert.deepEqual(settings, { fsync: 'on', commit: 'on', encoding: 'UTF8', connections: '200' })
 })
 
-test('nobody gets into a cluster without its password', { skip }, async (t) => {
+test('a cluster can only be entered with its password', { skip }, async (t) => {
   const { start } = await setup(t)
   const { url } = await start()
   await assert.rejects(ask(withLogin(url, 'postgres', 'wrong'), 'select 1'), { code: '28P01' })
 })
 
-test('a cluster listens on no port, but on a socket that only its user reaches', { skip }, async (t) => {
+test('a cluster listens on no port, only on a socket that its own user can reach', { skip }, async (t) => {
   const { start } = await setup(t)
   const cluster = await start()
   const [address] = await ask(
@@ -76,7 +76,7 @@ test('a cluster listens on no port, but on a socket that only its user reaches',
   assert.deepEqual([socket.isSocket(), socket.mode & 0o077], [true, 0])
 })
 
-test('a data directory whose name is too long for a socket has it in a private folder', {
+test('a data directory whose path is too long for a socket has it in a private folder', {
   skip,
 }, async (t) => {
   const root = await makeFolder()
@@ -95,7 +95,9 @@ test('a data directory whose name is too long for a socket has it in a private f
   await assert.rejects(stat(folder), { code: 'ENOENT' })
 })
 
-test('a password of its own opens no database of the cluster to a tenant', { skip }, async (t) => {
+test('a tenant that sets a password still cannot enter another database of the cluster', {
+  skip,
+}, async (t) => {
   const { start } = await setup(t)
   const { url } = await start()
   await ask(url, "create role tenant login password 'tenant'")
@@ -146,7 +148,7 @@ test('a second service on one data directory is refused, with the process that h
   assert.deepEqual(await ask(service.url, 'select 1 as n'), [{ n: 1 }])
 })
 
-test('what stands in a lock file keeps nobody out: only a living process does', { skip }, async (t) => {
+test('the content of a lock file blocks nobody: only a living process does', { skip }, async (t) => {
   const { start } = await setup(t)
   const first = await start()
   const lockPath = join(first.directory, 'service.lock')
@@ -176,7 +178,7 @@ test('a pid file that names another program does not keep the server from starti
   assert.equal(isAlive(stranger.pid as number), true)
 })
 
-test('a server that is killed comes back at the same address, without the backends it left', {
+test('a killed server restarts at the same address, and its old backends are ended', {
   skip,
   timeout: 60_000,
 }, async (t) => {
@@ -214,7 +216,7 @@ test('a cluster whose port was taken meanwhile moves to another', { skip }, asyn
   assert.deepEqual(await ask(second.url, 'select 1 as n'), [{ n: 1 }])
 })
 
-test('an initialisation that was killed half-way is begun anew', { skip }, async (t) => {
+test('an initialisation that was killed starts again from the beginning', { skip }, async (t) => {
   const { dataDir, start } = await setupEmpty(t)
   await mkdir(join(dataDir, 'postgres/data.new'), { recursive: true })
   await writeFile(join(dataDir, 'postgres/data.new/PG_VERSION'), 'half-made')
@@ -268,7 +270,7 @@ test('a data directory that the user postgres cannot reach points to one under /
   assert.deepEqual(await ask(second.url, 'select n from kept'), [{ n: 7 }])
 })
 
-/** A data directory with a cluster that has been made but does not run, in a path with blanks. */
+/** A data directory with a stopped new cluster, in a path with blanks. */
 async function setup(t: TestContext) {
   const { dataDir, start } = await setupEmpty(t)
   made ??= makeCluster()
@@ -298,7 +300,7 @@ after(async () => {
   if (made) await rm(dirname(await made), { recursive: true, force: true })
 })
 
-// Making a cluster takes longer than everything that is tested on it: it is made once and copied.
+// Creating a cluster takes longer than all its tests: it is created once and copied.
 async function makeCluster(): Promise<string> {
   const dataDir = join(await makeFolder(), 'data')
   const cluster = await startEmbeddedCluster({ dataDir, log, settings: { fsync: 'off' } })

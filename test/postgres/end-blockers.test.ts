@@ -9,7 +9,7 @@ import { grantsOf, keysClient } from '../support/keys/keys-client.ts'
 import { openSession } from '../support/postgres/tenant-session.ts'
 import { eventually, setup } from '../support/service/setup.ts'
 
-test('who holds up an act of the service that must not wait is ended, and who holds up the next one is not', async (t) => {
+test('a session that blocks an urgent act of the service is ended, and one that blocks a later act is not', async (t) => {
   const house = await setup(t)
   const { user, service, admin } = house
   const { databases } = service.services
@@ -22,7 +22,7 @@ test('who holds up an act of the service that must not wait is ended, and who ho
   await endingBlockers(databases, session, () => session.query('lock table public.t; rollback'))
   await assert.rejects(holder.query('commit'))
 
-  // The next look has to wait for a connection, until the act is over.
+  // The next check must wait for a connection until the act is over.
   const taken: Session[] = []
   for (let left = 4; left > 0; left--)
     taken.push(await databases.admin.acquire(adminTarget(databases.hosts, hostId)))
@@ -44,7 +44,7 @@ test('who holds up an act of the service that must not wait is ended, and who ho
   await waiting
 })
 
-test('a statement that is ended because a change of keys waits for it is told so', async (t) => {
+test('a statement that is ended because a change of keys waits for it says so', async (t) => {
   const { user, admin } = await setup(t)
   await user.sql('create table t (n int)')
   const keys = keysClient(user)

@@ -5,7 +5,7 @@ import { HostGuard } from '../../src/postgres/guard/host-guard.ts'
 import type { Check, Ended } from '../../src/postgres/guard/look.ts'
 import { eventually, type Setup, setup } from '../support/service/setup.ts'
 
-test('a look that fails neither ends the guard nor keeps other looks from their turns', async (t) => {
+test('a failing check neither ends the guard nor delays the other checks', async (t) => {
   const house = await setup(t)
   const { pids } = guard(t, house, [
     {
@@ -21,7 +21,7 @@ test('a look that fails neither ends the guard nor keeps other looks from their 
   assert.equal(new Set(pids).size, 1, 'on one connection')
 })
 
-test('a guard whose connection was ended comes back', async (t) => {
+test('a guard whose connection was ended reconnects', async (t) => {
   const house = await setup(t)
   const { pids } = guard(t, house)
   await eventually(() => assert.ok(pids.length > 0))
@@ -29,7 +29,7 @@ test('a guard whose connection was ended comes back', async (t) => {
   await eventually(() => assert.equal(new Set(pids).size, 2))
 })
 
-test('a guard tells what its looks have ended, and stops within a second while a look hangs', async (t) => {
+test('a guard reports what its checks have ended, and stops within a second while a check hangs', async (t) => {
   const house = await setup(t)
   const { watching, ended, pids } = guard(t, house, [
     { name: 'ends', everyMs: 20, look: async () => [{ role: 'somebody', why: 'because' }] },

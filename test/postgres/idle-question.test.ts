@@ -5,23 +5,23 @@ import pg from 'pg'
 import { dropWhenSilent, socketOf } from '../../src/postgres/wire/drop-when-silent.ts'
 import { setup } from '../support/service/setup.ts'
 
-test('a question of the moment in which a connection has been idle for long has its time', async (t) => {
+test("a query sent just when a connection's idle time ends still has its full time", async (t) => {
   const { client, ask } = await watched(t, 60_000)
   socketOf(client).emit('timeout')
   await ask('select pg_sleep(0.2)')
 })
 
-test('a question that is asked between the end of an idle time and the word of it has its time', async (t) => {
+test('a query sent between the end of an idle time and its event still has its full time', async (t) => {
   const first = await watched(t, 1_000)
   const second = await watched(t, 1_000)
   await Promise.all([first.ask('select 1'), second.ask('select 1')])
-  // Both timers are due in one turn of the event loop, and between them comes what the first one has set going.
+  // Both timers fire in one turn of the event loop, with the first one's callbacks between them.
   const asked = once(socketOf(first.client), 'timeout').then(() => second.ask('select pg_sleep(0.3)'))
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2_000)
   await asked
 })
 
-test('a connection that had nothing to do for long, and then does not answer, is dropped', async (t) => {
+test('a connection that was idle for long and then does not answer is dropped', async (t) => {
   const { client, ask } = await watched(t, 600)
   await once(socketOf(client), 'timeout')
   const asked = performance.now()
@@ -30,7 +30,7 @@ test('a connection that had nothing to do for long, and then does not answer, is
   assert.ok(waited > 500 && waited < 10_000, `after ${waited} ms`)
 })
 
-/** A connection with such a limit, and a way to ask on it. */
+/** A connection with such a limit, and a way to query it. */
 async function watched(t: TestContext, limitMs: number) {
   const { keys } = await setup(t)
   const client = new pg.Client({ connectionString: keys.adminUrl })

@@ -7,14 +7,14 @@ import { adminTarget } from '../../src/postgres/session-target.ts'
 import { grantsOf, type KeyDocument, keysClient } from '../support/keys/keys-client.ts'
 import { setup } from '../support/service/setup.ts'
 
-test('a look leaves its session clean: the next one finds it prepared', async (t) => {
+test('a look-up leaves its session clean, and the next one finds its statement prepared', async (t) => {
   const admin = await adminOf(t)
   await admin.use((session) => session.look('one', 'select 1', []))
   const { prepared: names } = await admin.use(prepared)
   assert.deepEqual(names, ['one', 'prepared'])
 })
 
-test('a look works on a connection that was cleaned since, in whichever way', async (t) => {
+test('a look-up works on a connection that was cleaned since, in any way', async (t) => {
   const admin = await adminOf(t)
   const first = await admin.use(prepared)
   const dirty = 'set statement_timeout = 0; prepare remains as select 1'
@@ -36,7 +36,7 @@ test('a look works on a connection that was cleaned since, in whichever way', as
   assert.equal(timeout.rows[0]!.value, '1min')
 })
 
-test('a look does not make a session clean that was not', async (t) => {
+test('a look-up does not mark a dirty session as clean', async (t) => {
   const admin = await adminOf(t)
   const first = await admin.use(async (session) => {
     await session.query('prepare remains as select 1')
@@ -46,7 +46,7 @@ test('a look does not make a session clean that was not', async (t) => {
   assert.deepEqual(await admin.use(prepared), { ...first, prepared: ['prepared'] })
 })
 
-test('a look that fails can be repeated, on a connection that was cleaned', async (t) => {
+test('a failed look-up can be repeated, on a cleaned connection', async (t) => {
   const admin = await adminOf(t)
   const divide = (by: number) => (session: Session) =>
     session.look<{ part: number }>('divide', 'select 6 / $1::integer as part', [by])
@@ -56,7 +56,7 @@ test('a look that fails can be repeated, on a connection that was cleaned', asyn
   assert.equal((await admin.use(divide(2))).rows[0]!.part, 3)
 })
 
-test('a page of keys is true before and after other work on its connection', async (t) => {
+test('a page of keys is correct before and after other work on its connection', async (t) => {
   const { user } = await setup(t)
   const keys = keysClient(user)
   await user.sql('create table a (id int)')
@@ -79,7 +79,7 @@ test('a page of keys is true before and after other work on its connection', asy
   )
 })
 
-/** One connection of the administrator, to a database where nobody else works. */
+/** One connection of the administrator, to a database that no one else uses. */
 async function adminOf(t: TestContext) {
   const { service, user } = await setup(t)
   const { hosts } = service.services.databases

@@ -15,7 +15,7 @@ const stream = fc.record({
   readBytes: fc.integer({ min: 1, max: 400 }),
 })
 
-test('COPY data and messages come out whole, wherever the reads cut them', () => {
+test('COPY data and messages are complete, wherever the reads split them', () => {
   fc.assert(
     fc.property(stream, ({ messages, readBytes }) => {
       const seen = readCompacting(messages, readBytes)
@@ -26,7 +26,7 @@ test('COPY data and messages come out whole, wherever the reads cut them', () =>
   )
 })
 
-test('without compaction every message is handed over in its order', () => {
+test('without compaction every message is handed over in order', () => {
   fc.assert(
     fc.property(stream, ({ messages, readBytes }) => {
       const reader = new MessageReader(Number.POSITIVE_INFINITY)

@@ -10,7 +10,7 @@ import { withDatabase } from '../support/runner/namespace.ts'
 import { laterName, migrationPath, releasedMigrations } from '../support/service/released.ts'
 import { randomName, setup } from '../support/service/setup.ts'
 
-test('a migration that was released stays as it is', async () => {
+test('a released migration stays unchanged', async () => {
   for (const { version, folder, name, checksum } of await releasedMigrations()) {
     const text = await readFile(migrationPath(folder, name), 'utf8').catch(() => '')
     assert.equal(
@@ -21,7 +21,7 @@ test('a migration that was released stays as it is', async () => {
   }
 })
 
-test('a new migration comes after those that were released', async () => {
+test('a new migration comes after the released ones', async () => {
   const released = await releasedMigrations()
   for (const folder of ['control', 'tenant', 'host'] as const) {
     const names = released.filter((migration) => migration.folder === folder).map(({ name }) => name)
@@ -35,7 +35,7 @@ test('a new migration comes after those that were released', async () => {
   }
 })
 
-test('the database of a further host is upgraded from 0.1.0 with the marks in it', async (t) => {
+test('the database of a further host is upgraded from 0.1.0 with its marks', async (t) => {
   const client = await newDatabase(t, randomName('ct-host').replaceAll('-', '_'))
   const folder = dirname(migrationPath('host', ''))
   const today = await readMigrations(folder)
@@ -58,7 +58,7 @@ test('the database of a further host is upgraded from 0.1.0 with the marks in it
   assert.deepEqual(rows, [{ pid: 7, later: 7 }])
 })
 
-test('the functions of the job queue are all in one file, the newest that defines one of them', async () => {
+test('one file, the newest, defines all functions of the job queue', async () => {
   const migrations = await readMigrations(dirname(migrationPath('control', '')))
   const definedIn = (sql: string) =>
     [...sql.matchAll(/^create (?:or replace )?function cartage\.(\w+)/gm)].map(([, name]) => name!)
@@ -74,7 +74,7 @@ test('the functions of the job queue are all in one file, the newest that define
     assert.ok(functions.includes(called), called)
 })
 
-test('jobs keep their labels and schedules when their list gets indexes of its own', async (t) => {
+test('jobs keep their labels and schedules when their list gets its own indexes', async (t) => {
   const client = await newDatabase(t, randomName('ct-labels').replaceAll('-', '_'))
   const today = await readMigrations(dirname(migrationPath('control', '')))
   const before = today.filter(({ name }) => name < '0022')
@@ -147,7 +147,7 @@ for (const [kind, table] of Object.entries(unreleased)) {
   })
 }
 
-/** A database that is dropped with the test, and a session of the superuser in it. */
+/** A database that is dropped with the test, and a superuser session in it. */
 async function newDatabase(t: TestContext, name: string): Promise<pg.Client> {
   const { admin, keys } = await setup(t)
   await admin(`create database ${name} template template0`)

@@ -9,7 +9,7 @@ import { RolePools, type RolePoolsOptions } from '../../src/postgres/pools/role-
 import type { Session } from '../../src/postgres/session.ts'
 import { eventually, type Setup, setup } from '../support/service/setup.ts'
 
-/** Every way to leave something behind on a connection, and the question that would find it. */
+/** Every way to leave something behind on a connection, and the query that would find it. */
 const leftovers: readonly (readonly [string, string, string, unknown])[] = [
   [
     'a setting',
@@ -75,7 +75,7 @@ for (const [what, leave, ask, expected] of leftovers) {
   })
 }
 
-test('a caller cannot become another role: RESET ROLE, SET ROLE and set_config all stay within its own login', async (t) => {
+test('a caller cannot become another role: RESET ROLE, SET ROLE and set_config stay within its own login', async (t) => {
   const { pools, target, account } = await poolOfOne(t)
   const session = await pools.acquire({ ...target, role: account.publicRole })
   for (const attempt of [
@@ -95,7 +95,7 @@ test('a caller cannot become another role: RESET ROLE, SET ROLE and set_config a
   session.release()
 })
 
-test('a connection whose backend was ended is destroyed and the next caller gets a fresh one', async (t) => {
+test('a connection whose backend was ended is destroyed, and the next caller gets a new one', async (t) => {
   const { pools, target } = await poolOfOne(t)
   const first = await pools.acquire(target)
   await assert.rejects(first.query('select pg_terminate_backend(pg_backend_pid())'))
@@ -105,7 +105,7 @@ test('a connection whose backend was ended is destroyed and the next caller gets
   second.release()
 })
 
-test('a connection given back while its statement runs is destroyed', async (t) => {
+test('a connection released while its statement runs is destroyed', async (t) => {
   const { pools, target, house } = await poolOfOne(t)
   const session = await pools.acquire(target)
   const query = session.send('select pg_sleep(60)', {})
@@ -114,7 +114,7 @@ test('a connection given back while its statement runs is destroyed', async (t) 
   await eventually(async () => assert.equal(await backendsOf(house, target.role), 0))
 })
 
-test('a statement is cancelled from outside', async (t) => {
+test('a statement is cancelled from another connection', async (t) => {
   const { pools, target } = await poolOfOne(t)
   const session = await pools.acquire(target)
   const query = session.send('select pg_sleep(60)', {})
@@ -149,7 +149,7 @@ test('waiting callers are served first come, first served', async (t) => {
   assert.deepEqual(order, [1, 2, 3])
 })
 
-test('a caller who stops waiting takes nothing', async (t) => {
+test('a caller that stops waiting takes no connection', async (t) => {
   const { pools, target } = await poolOfOne(t)
   const first = await pools.acquire(target)
   const given = new AbortController()
@@ -160,7 +160,7 @@ test('a caller who stops waiting takes nothing', async (t) => {
   first.release()
 })
 
-test('at the cap of the host the longest idle connection of another role makes room', async (t) => {
+test("at the host's limit the longest idle connection of another role is closed for a new one", async (t) => {
   const { pools, target, account } = await poolOfOne(t, { maxPerHost: 2, maxPerRole: 2 })
   const both = [await pools.acquire(target), await pools.acquire(target)]
   for (const session of both) session.release()
@@ -170,7 +170,7 @@ test('at the cap of the host the longest idle connection of another role makes r
   other.release()
 })
 
-test('the cap of the host holds under a storm of callers of many roles', async (t) => {
+test("the host's limit is kept under a storm of callers of many roles", async (t) => {
   const { pools, target, account } = await poolOfOne(t, { maxPerHost: 3, maxPerRole: 2, waitMs: 20_000 })
   let most = 0
   await Promise.all(
@@ -185,14 +185,14 @@ test('the cap of the host holds under a storm of callers of many roles', async (
   assert.ok(most <= 3, `${most} connections open at once`)
 })
 
-test('an idle connection is closed after its time', async (t) => {
+test('an idle connection is closed after its idle time', async (t) => {
   const { pools, target, house } = await poolOfOne(t, { idleMs: 50 })
   ;(await pools.acquire(target)).release()
   await eventually(async () => assert.equal(await backendsOf(house, target.role), 0))
   assert.equal(pools.stats().open, 0)
 })
 
-test('a role that changed its own password is repaired and let in', async (t) => {
+test('a role that changed its own password is repaired and can log in', async (t) => {
   const { pools, target, account } = await poolOfOne(t)
   const role = { ...target, role: account.publicRole }
   const session = await pools.acquire(role)
@@ -201,7 +201,7 @@ test('a role that changed its own password is repaired and let in', async (t) =>
   await usable(await pools.acquire(role))
 })
 
-test('a role that blocked its own login by a setting is repaired and let in', async (t) => {
+test('a role that blocked its own login by a setting is repaired and can log in', async (t) => {
   const { pools, target, account } = await poolOfOne(t)
   const role = { ...target, role: account.publicRole }
   const session = await pools.acquire(role)
@@ -210,7 +210,7 @@ test('a role that blocked its own login by a setting is repaired and let in', as
   await usable(await pools.acquire(role))
 })
 
-test('settings that a role gave itself do not reach the session: what we rely on is pinned at start-up', async (t) => {
+test("a role's own settings do not reach the session: the settings the service needs are set at start-up", async (t) => {
   const { pools, target, account } = await poolOfOne(t)
   const role = { ...target, role: account.publicRole }
   const session = await pools.acquire(role)
@@ -226,7 +226,7 @@ test('settings that a role gave itself do not reach the session: what we rely on
   again.release()
 })
 
-test('a role that does not exist is a 503, not a crash', async (t) => {
+test('a missing role is a 503, not a crash', async (t) => {
   const { pools, target } = await poolOfOne(t)
   await assert.rejects(
     pools.acquire({ ...target, role: `${target.role}_k999999` }),

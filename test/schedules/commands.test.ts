@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { cartage, connection } from '../support/http/call.ts'
 import { setup } from '../support/service/setup.ts'
 
-test('a schedule is made, listed, run, paused, resumed and deleted on the command line', async (t) => {
+test('the command line creates, lists, runs, pauses, resumes and deletes a schedule', async (t) => {
   const me = connection(await setup(t, { worker: true }))
   const run = async (...args: string[]) => {
     const { code, out, err } = await cartage(me, 'schedule', ...args)

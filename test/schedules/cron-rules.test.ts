@@ -4,7 +4,7 @@ import { checkCron } from '../../src/schedules/due-times.ts'
 
 const timezone = 'Europe/Berlin'
 
-test('only five fields of cron, or a listed word, make a rule', () => {
+test('a rule is five fields of cron or a listed word, nothing else', () => {
   for (const cron of [
     '@daily',
     '@Hourly',
@@ -21,14 +21,14 @@ test('only five fields of cron, or a listed word, make a rule', () => {
     assert.throws(() => checkCron({ cron, timezone }), { code: 'schedule-invalid' }, cron)
 })
 
-test('a rule that is never due, or made to be slow, is refused within 50 ms', () => {
+test('a rule that is never due, or built to be slow, is refused within 50 ms', () => {
   checkCron({ cron: '@daily', timezone })
   const nearest = Array.from({ length: 31 }, (_, day) => `${day + 1}W`).join()
   for (const cron of [
     ...['0 0 31 2 *', '* * 30-31 feb *', '0 0 31 2,4,jun,9,11 *', '0 0 31 4-6/2 *', '0 0 31 2/2 *'],
     `0 0 ${nearest} * +0`,
   ]) {
-    // The best of three: others may have the processor meanwhile.
+    // The best of three: other processes may have the CPU meanwhile.
     const tries = [1, 2, 3].map(() => {
       const startedAt = performance.now()
       assert.throws(() => checkCron({ cron, timezone }), { code: 'schedule-invalid' }, cron)

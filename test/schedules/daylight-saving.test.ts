@@ -17,12 +17,12 @@ async function dueBetween(
   return due.map((time) => time.toISOString().slice(0, 16))
 }
 
-/** On one day of UTC, without the day. */
+/** On one day of UTC, without the date. */
 const dueOn = async (day: string, cron: string, timezone: string) =>
   (await dueBetween(cron, timezone, `${day}T00:00Z`, `${day}T23:59:59Z`)).map((time) => time.slice(11))
 
-// At 01:00 UTC the clock of Berlin goes from 02:00 to 03:00, and in autumn from 03:00 to 02:00.
-test('a rule of fixed times is due right after the hour that is left out, and once where the hour comes twice', async () => {
+// At 01:00 UTC the clock in Berlin goes from 02:00 to 03:00, and in autumn from 03:00 to 02:00.
+test('a rule of fixed times is due right after a skipped hour, and once in a repeated hour', async () => {
   for (const [cron, spring, autumn] of [
     ['30 2 * * *', ['01:00'], ['00:30']],
     ['0 3 * * *', ['01:00'], ['02:00']],
@@ -44,7 +44,7 @@ test('a rule of fixed times is due right after the hour that is left out, and on
   }
 })
 
-test('a rule with * in its minute or hour is due whenever the clock shows it', async () => {
+test('a rule with * in its minute or hour is due whenever the clock shows the time', async () => {
   for (const [cron, spring, autumn] of [
     ['*/20 2 * * *', [], ['00:00', '00:20', '00:40', '01:00', '01:20', '01:40']],
     [
@@ -71,7 +71,7 @@ test('a rule with * in its minute or hour is due whenever the clock shows it', a
   }
 })
 
-test('@daily is due each day where midnight is left out or comes twice, and half an hour is no hour', async () => {
+test('@daily is due each day, also when midnight is skipped or repeated, and with shifts of half an hour', async () => {
   // In Santiago 00:00 becomes 01:00, and 24:00 becomes 23:00; in Havana 01:00 becomes 00:00.
   assert.deepEqual(await dueBetween('@daily', 'America/Santiago', '2026-09-05T00:00Z', '2026-09-08T00:00Z'), [
     '2026-09-05T04:00',
@@ -94,7 +94,7 @@ test('@daily is due each day where midnight is left out or comes twice, and half
   )
 })
 
-/** Minutes or hours of a field. */
+/** The minutes or hours of a field. */
 function valuesOf(field: string, count: number): readonly number[] {
   return field.split(',').flatMap((item) => {
     const [range = '', step = '1'] = item.split('/')
@@ -105,7 +105,7 @@ function valuesOf(field: string, count: number): readonly number[] {
   })
 }
 
-/** What the clock shows in each minute. */
+/** The clock's time at each minute. */
 function shownIn(timezone: string, from: number, to: number): readonly number[] {
   const format = new Intl.DateTimeFormat('sv', { timeZone: timezone, dateStyle: 'short', timeStyle: 'short' })
   return Array.from({ length: (to - from) / minuteMs }, (_, place) =>
@@ -113,7 +113,7 @@ function shownIn(timezone: string, from: number, to: number): readonly number[] 
   )
 }
 
-/** What cron does, minute by minute: fixed times are run late where the clock jumps over them, and not run again. */
+/** What cron does, minute by minute: it runs fixed times late if the clock skips them, and never twice. */
 function asCron(cron: string, from: number, shownFrom: readonly number[]): readonly string[] {
   const [minutes, hours] = [valuesOf(cron.split(' ')[0]!, 60), valuesOf(cron.split(' ')[1]!, 24)]
   const isFixed = !cron.split(' ').slice(0, 2).join().includes('*')
@@ -135,7 +135,7 @@ function asCron(cron: string, from: number, shownFrom: readonly number[]): reado
   return due
 }
 
-test('in every zone the due times around a setting of the clock are those of cron', async () => {
+test('in every zone the due times around a clock change are those of cron', async () => {
   const rules = [
     ...['*/15 * * * *', '0 * * * *', '*/15 1-3 * * *', '20 */3 * * *', '5,35 * * * *'],
     ...[
@@ -174,7 +174,7 @@ test('in every zone the due times around a setting of the clock are those of cro
     }
 })
 
-test('a due time is found far ahead, across settings of the clock', () => {
+test('a due time far ahead is found, across clock changes', () => {
   const next = (cron: string) =>
     dueAfter({ cron, timezone: 'Europe/Berlin' }, new Date('2026-03-01T00:00Z'))!.toISOString()
   assert.equal(next('0 12 1 7 *'), '2026-07-01T10:00:00.000Z')

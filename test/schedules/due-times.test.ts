@@ -14,7 +14,7 @@ async function timesAfter(cron: string, timezone: string, after: string, count: 
   return due.slice(1).map((time) => time.toISOString().slice(0, 16))
 }
 
-test('in the night when the clock is set forward, a time that does not exist is due right after the gap', async () => {
+test('when the clock is set forward, a time that does not exist is due right after the gap', async () => {
   assert.deepEqual(await timesAfter('30 2 * * *', 'Europe/Berlin', '2026-03-28T12:00Z', 2), [
     '2026-03-29T01:00',
     '2026-03-30T00:30',
@@ -23,7 +23,7 @@ test('in the night when the clock is set forward, a time that does not exist is 
   assert.deepEqual(hourly, ['2026-03-29T00:30', '2026-03-29T01:30', '2026-03-29T02:30'])
 })
 
-test('in the night when the clock is set back, a time that comes twice is due once, and every hour twice', async () => {
+test('when the clock is set back, a repeated fixed time is due once, and an hourly rule in both hours', async () => {
   assert.deepEqual(await timesAfter('30 2 * * *', 'Europe/Berlin', '2026-10-24T12:00Z', 2), [
     '2026-10-25T00:30',
     '2026-10-26T01:30',
@@ -38,7 +38,7 @@ test('words such as @daily mean midnight of the time zone', async () => {
   ])
 })
 
-test('what is late by more than a minute was missed; catch_up last makes up for one of them', () => {
+test('a due time late by more than a minute is missed; catch_up last runs one of them', () => {
   const now = new Date('2026-01-31T10:00:30Z')
   const due = [9, 8, 2, 0].map((minutes) => new Date(Date.parse('2026-01-31T10:00:00Z') - minutes * 60_000))
   const plan = (catchUp: 'none' | 'last', times: readonly Date[], isOpen = false) =>

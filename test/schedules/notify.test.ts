@@ -15,7 +15,9 @@ import {
   verified,
 } from '../support/webhooks/receiver.ts'
 
-/** A service with a receiver of its messages. Opened in the test: files of pure functions end before this one has begun. */
+/**
+ * A service with a receiver of its messages. Opened in the test: files of pure functions end before this one begins.
+ */
 async function house(t: TestContext) {
   const receiver = await openReceiver()
   return { receiver, ...(await setup(t, { worker: true, config: { webhooks: [receiver.host] } })) }
@@ -29,7 +31,7 @@ async function put(user: TestUser, name: string, body: object): Promise<Schedule
   return answer.body as unknown as ScheduleDocument
 }
 
-/** Runs the schedule now, to the end of its job. */
+/** Runs the schedule now and waits for the end of its job. */
 async function ran(user: TestUser, name: string): Promise<string> {
   const { body } = await ask(user, 'POST', `schedules/${name}/run`)
   await eventually(async () => {
@@ -39,7 +41,7 @@ async function ran(user: TestUser, name: string): Promise<string> {
   return body.job_id
 }
 
-test('a schedule tells its addresses of the end of its own jobs, and of no others', async (t) => {
+test('a schedule notifies its addresses of the end of its own jobs only', async (t) => {
   const { user, createUser, receiver } = await house(t)
   const [mine, failures, others] = [receiver.address(), receiver.address(), receiver.address()]
   const notify = [
@@ -73,7 +75,7 @@ test('a schedule tells its addresses of the end of its own jobs, and of no other
   assert.deepEqual([mine.got().length, failures.got().length, others.got().length], [1, 0, 1])
 })
 
-test('an address of a schedule is no webhook of the account', async (t) => {
+test('an address of a schedule is not listed as a webhook of the account', async (t) => {
   const { user, receiver } = await house(t)
   const hook = receiver.address()
   await put(user, 'each', { notify: [{ url: hook.url }] })
@@ -91,11 +93,11 @@ test('an address of a schedule is no webhook of the account', async (t) => {
     assert.equal((await ask(user, 'POST', 'webhooks', { url: hook.url })).status, 201)
 })
 
-test('an address that stays keeps its secret, and one that is left out is told no more', async (t) => {
+test('an address that stays keeps its secret, and a removed one is not notified any more', async (t) => {
   const { user, receiver } = await house(t)
   const [kept, gone, added] = [receiver.address(), receiver.address(), receiver.address()]
   const made = await put(user, 'each', { notify: [{ url: kept.url, secret }, { url: gone.url }] })
-  // The document as it was read, which has no secret.
+  // The document as it was read, without a secret.
   await put(user, 'each', { ...made, enabled: false })
   const changed = await put(user, 'each', {
     ...made,
@@ -124,7 +126,7 @@ test('an address that stays keeps its secret, and one that is left out is told n
   assert.equal(gone.got().length, 0)
 })
 
-test('what was written before a schedule is deleted is still sent', async (t) => {
+test('a message written before a schedule is deleted is still sent', async (t) => {
   const it = await house(t)
   const { user, receiver } = it
   let isOpen = false
@@ -144,7 +146,7 @@ test('what was written before a schedule is deleted is still sent', async (t) =>
   assert.equal((await ask(user, 'GET', 'webhooks/deliveries')).body.deliveries.length, 1)
 })
 
-test('what a job tells that ends while its schedule is deleted is sent, although the sweep comes in between', async (t) => {
+test('the message of a job that ends while its schedule is deleted is sent, even if the clean-up runs in between', async (t) => {
   const { service, user } = await setup(t, { config: { webhooks: ['127.0.0.1:9'] } })
   const { control } = service.services.databases
   const { userId } = user.account
@@ -175,14 +177,14 @@ test('what a job tells that ends while its schedule is deleted is sent, although
   )
 })
 
-/** As if it had failed nine times, and were due. */
+/** As if it had failed nine times and were due. */
 const failNext = ({ service, user }: House, name: string) =>
   service.services.databases.control.query(
     'update cartage.schedules set failures = 9, next_due_at = clock_timestamp() where user_id = $1 and name = $2',
     [user.account.userId, name],
   )
 
-test('a schedule that is disabled tells all of its own addresses, whatever else they are told', async (t) => {
+test('a disabled schedule notifies all of its own addresses, whatever other events they get', async (t) => {
   const it = await house(t)
   const { user, receiver } = it
   const [mine, other] = [receiver.address(), receiver.address()]
@@ -197,7 +199,7 @@ test('a schedule that is disabled tells all of its own addresses, whatever else 
   assert.equal(other.got().length, 0)
 })
 
-test('what is wrong with notify of a schedule is told, and no schedule is made', async (t) => {
+test('an invalid notify is refused with the reason, and no schedule is created', async (t) => {
   const { user, receiver } = await house(t)
   const { url } = receiver.address()
   for (const [notify, text] of [
@@ -253,7 +255,7 @@ test('notify of a schedule is refused on a server without webhooks', async (t) =
   assert.equal((await ask(user, 'POST', 'schedules', { name: 'x', ...yearly, notify: [] })).status, 201)
 })
 
-test('cartage schedule create --notify names addresses, and a pause keeps them', async (t) => {
+test('`cartage schedule create --notify` names addresses, and a pause keeps them', async (t) => {
   const it = await house(t)
   const me = connection(it)
   const { receiver } = it

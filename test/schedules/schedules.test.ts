@@ -37,7 +37,7 @@ function scheduleApi(user: TestUser) {
   }
 }
 
-/** As if the time had passed: the first due time that is not handled lies so many minutes back. */
+/** As if the time had passed: the first unhandled due time was this many minutes ago. */
 async function setBack({ admin, service }: Setup, { account }: TestUser, name: string, minutes: number) {
   await admin(
     `update cartage.schedules set next_due_at = date_trunc('minute', clock_timestamp()) - $3 * interval '1 minute'
@@ -47,7 +47,7 @@ async function setBack({ admin, service }: Setup, { account }: TestUser, name: s
   )
 }
 
-/** Due now: a time of its own, between those of the rule. */
+/** Makes it due now: at a time of its own, between those of the rule. */
 async function makeDue({ admin, service }: Setup, { account }: TestUser, name: string) {
   await admin(
     'update cartage.schedules set next_due_at = clock_timestamp() where user_id = $1 and name = $2 and next_due_at is not null',
@@ -65,7 +65,7 @@ async function tick({ service }: Setup): Promise<void> {
 
 const minutely = { name: 'each', cron: '* * * * *', query: 'select 1' }
 
-test('a schedule is made, read, listed, replaced and deleted, and only by the master of its account', async (t) => {
+test('only the master key creates, reads, lists, replaces and deletes a schedule', async (t) => {
   const { user, createUser } = await setup(t)
   const api = scheduleApi(user)
   const made = await api.make({
@@ -114,7 +114,7 @@ test('a schedule is made, read, listed, replaced and deleted, and only by the ma
   await api.refusal('GET', 'nightly', 404)
 })
 
-test('what is wrong with a schedule is refused with its name, and the 101st too', async (t) => {
+test('an invalid schedule is refused with its name, and so is the 101st', async (t) => {
   const { user } = await setup(t)
   const api = scheduleApi(user)
   const refusals: [object, RegExp][] = [
@@ -139,7 +139,7 @@ test('what is wrong with a schedule is refused with its name, and the 101st too'
   assert.match(await api.refusal('POST', '', 409, minutely), /at most 100/)
 })
 
-test('an account has a limit of schedules of its own, which many requests at once do not exceed', async (t) => {
+test('an account has its own limit of schedules, which concurrent requests cannot exceed', async (t) => {
   const { user, createUser, url, keys } = await setup(t)
   const api = scheduleApi(user)
   const change = (limits: unknown) =>
@@ -169,7 +169,7 @@ test('an account has a limit of schedules of its own, which many requests at onc
   assert.equal(await limitOf(api), 100)
 })
 
-test('a due time makes one job, late by at most 2 seconds, and the list of jobs knows the schedule', async (t) => {
+test("a due time creates one job, at most 2 seconds late, and the list of jobs has the schedule's name", async (t) => {
   const bundle = await setup(t, { worker: true })
   const { user } = bundle
   const api = scheduleApi(user)
@@ -200,7 +200,7 @@ test('a due time makes one job, late by at most 2 seconds, and the list of jobs 
   assert.deepEqual(other.body.jobs, [])
 })
 
-test('missed due times are recorded as skipped; catch_up makes up for the last of them', async (t) => {
+test('missed due times are recorded as skipped; with catch_up the last of them runs', async (t) => {
   const bundle = await setup(t)
   const { user } = bundle
   const api = scheduleApi(user)
@@ -225,7 +225,7 @@ test('missed due times are recorded as skipped; catch_up makes up for the last o
   assert.equal((await api.runs('last')).filter(({ job_id }) => job_id).length, 1)
 })
 
-test('while a job of it has not ended a due time is skipped, or queued with overlap queue', async (t) => {
+test('while its job runs, a due time of a schedule is skipped, or queued with overlap queue', async (t) => {
   const bundle = await setup(t)
   const { user } = bundle
   const api = scheduleApi(user)
@@ -247,7 +247,7 @@ test('while a job of it has not ended a due time is skipped, or queued with over
   await api.runNow('queue')
 })
 
-test('under several workers each due time still makes one job', async (t) => {
+test('with several workers each due time still creates one job', async (t) => {
   const bundle = await setup(t)
   const { user } = bundle
   const api = scheduleApi(user)
@@ -266,7 +266,7 @@ test('under several workers each due time still makes one job', async (t) => {
   }
 })
 
-test('a clock that is set back makes no due time twice', async (t) => {
+test('a clock that is set back repeats no due time', async (t) => {
   const bundle = await setup(t)
   const { user, admin, service } = bundle
   const api = scheduleApi(user)
@@ -274,7 +274,7 @@ test('a clock that is set back makes no due time twice', async (t) => {
   await setBack(bundle, user, 'each', 0)
   await tick(bundle)
   const before = await api.runs('each')
-  // The clock goes back an hour: seen from then, the next due time lies further ahead.
+  // The clock goes back an hour: seen from then, the next due time is further ahead.
   await admin(
     `update cartage.schedules set next_due_at = next_due_at + interval '1 hour' where user_id = $1`,
     [user.account.userId],
@@ -286,13 +286,13 @@ test('a clock that is set back makes no due time twice', async (t) => {
   assert.ok(Date.parse(again.next_run_at!) > Date.now() + 3_000_000, 'a change brings no due time back')
 })
 
-test('a schedule that is paused and resumed makes no due time twice', async (t) => {
+test('pausing and resuming a schedule repeats no due time', async (t) => {
   const bundle = await setup(t)
   const { user } = bundle
   const api = scheduleApi(user)
   await api.make(minutely)
   const { next_run_at: first } = await api.read('each')
-  // As if its clock were ahead, a worker has run the next due time already.
+  // As if a worker with a fast clock had run the next due time already.
   await setBack(bundle, user, 'each', -1)
   const { rows } = await bundle.admin(
     `insert into cartage.schedule_runs (user_id, name, due_at, skipped) values ($1, 'each', $2, 'missed') returning due_at`,
@@ -304,7 +304,7 @@ test('a schedule that is paused and resumed makes no due time twice', async (t) 
   assert.ok(Date.parse(resumed.next_run_at!) > rows[0].due_at.getTime(), JSON.stringify(resumed))
 })
 
-test('a changed rule counts from now, however far the next time of the old one is', async (t) => {
+test("a changed rule counts from now, however far away the old rule's next time is", async (t) => {
   const { user } = await setup(t)
   const api = scheduleApi(user)
   await api.make({ ...minutely, cron: '0 0 29 2 *' })
@@ -312,7 +312,7 @@ test('a changed rule counts from now, however far the next time of the old one i
   assert.ok(Date.parse(changed.next_run_at!) < Date.now() + 120_000, changed.next_run_at!)
 })
 
-test('a due time is run as the schedule was, before the schedule is changed or paused', async (t) => {
+test('a due time before a change or pause of the schedule still runs the old definition', async (t) => {
   const bundle = await setup(t)
   const { user } = bundle
   const api = scheduleApi(user)
@@ -333,7 +333,7 @@ test('a due time is run as the schedule was, before the schedule is changed or p
   }
 })
 
-test('of many requests to run a schedule at once one makes a job, and with overlap queue all do', async (t) => {
+test('of concurrent requests to run a schedule one creates a job, and with overlap queue all do', async (t) => {
   const { user } = await setup(t)
   const api = scheduleApi(user)
   for (const [overlap, wanted] of [
@@ -360,7 +360,7 @@ test('the queries of all schedules of an account have at most 4 MB together', as
   await api.make({ ...minutely, name: 's4' })
 })
 
-test('a schedule that failed ten times in a row is disabled with the reason, and told; runs on request do not count', async (t) => {
+test('a schedule that failed ten times in a row is disabled with the reason, and notified; runs on request do not count', async (t) => {
   const receiver = await openReceiver()
   const bundle = await setup(t, { worker: true, config: { webhooks: [receiver.host] } })
   const { user } = bundle
@@ -390,7 +390,7 @@ test('a schedule that failed ten times in a row is disabled with the reason, and
   assert.deepEqual([enabled.enabled, 'disabled_reason' in enabled], [true, false])
 })
 
-test('a regenerated master key changes nothing, and the account takes its schedules along', async (t) => {
+test('regenerating the master key changes no schedule, and deleting the account deletes them', async (t) => {
   const bundle = await setup(t)
   const { user, admin, service } = bundle
   const api = scheduleApi(user)

@@ -29,7 +29,7 @@ async function outbox(
   return rows[0]!.id
 }
 
-test('users take turns in the outbox, and what is under way counts', async (t) => {
+test('users take turns in the outbox, counting messages being sent', async (t) => {
   const it = await setup(t, { isIsolated: true })
   const { control } = it.service.services.databases
   const [many, few] = [it.user.account.userId, (await it.createUser()).account.userId]
@@ -69,7 +69,7 @@ test('old messages are deleted in steps, delivered ones after 3 days and undeliv
   ])
 })
 
-test('addresses of jobs that are gone are deleted in steps', async (t) => {
+test('addresses of deleted jobs are deleted in steps', async (t) => {
   const it = await setup(t, { isIsolated: true })
   const { control } = it.service.services.databases
   const { userId } = it.user.account
@@ -92,7 +92,7 @@ test('addresses of jobs that are gone are deleted in steps', async (t) => {
   assert.deepEqual(rows, [{ count: 10 }])
 })
 
-test('a webhook is deleted with its messages in steps, so that none takes long', async (t) => {
+test('a webhook is deleted with its messages in short steps', async (t) => {
   const it = await setup(t, { isIsolated: true })
   const { control } = it.service.services.databases
   const { userId } = it.user.account
@@ -115,7 +115,7 @@ test('a webhook is deleted with its messages in steps, so that none takes long',
   assert.deepEqual(rows, [{ webhook_id: other, count: 3 }])
 })
 
-test('the end of a job never reads its definition, whomever it tells and however it is labelled', async (t) => {
+test('the end of a job never reads its definition, whatever its addresses and labels', async (t) => {
   const it = await setup(t, { config: { webhooks: ['127.0.0.1:9'] } })
   const query = Array.from({ length: 900 }, (_, item) => `select ${item} /* ${'x'.repeat(1_000)} */`)
   const notify = [{ url: 'http://127.0.0.1:9/' }]
@@ -138,11 +138,11 @@ test('the end of a job never reads its definition, whomever it tells and however
     it,
     `select from cartage.jobs where id = '${id}' and definition ->> 'schedule' = 'each'`,
   )
-  // With the definition it would take as long as the read, and the update besides.
+  // With the definition it would take as long as the read, plus the update.
   assert.ok(endMs < readMs, JSON.stringify({ endMs, readMs }))
 })
 
-/** How long a statement takes, without the watch that tests have on jobs: the shortest of several times. Nothing is changed. */
+/** How long a statement takes without the tests' trigger on jobs: the shortest of several runs. Nothing is changed. */
 async function shortest({ service }: House, statement: string): Promise<number> {
   const client = await service.services.databases.control.connect()
   const times: number[] = []

@@ -21,7 +21,7 @@ test('webhooks are off unless the operator allows them', async (t) => {
   }
 })
 
-test('with public, no address of a private network and no other port can be a target, in whatever form', async (t) => {
+test('with public, no private address and no other port can be a target, in any form', async (t) => {
   const { user } = await house(t, ['public'])
   for (const url of [
     receiver.address().url,
@@ -47,7 +47,7 @@ test('with public, no address of a private network and no other port can be a ta
     assert.equal((await ask(user, 'POST', 'webhooks', { url })).status, 201, url)
 })
 
-test('a listed host is reached on its port and no other, and only a listed one', async (t) => {
+test('a listed host is reached on its port only, and no other host is', async (t) => {
   const { user } = await house(t, [receiver.host, 'hooks.internal'])
   const hook = receiver.address()
   for (const [url, status] of [
@@ -62,7 +62,7 @@ test('a listed host is reached on its port and no other, and only a listed one',
     assert.equal((await ask(user, 'POST', 'webhooks', { url })).status, status, url)
 })
 
-test('a name is resolved once, and what it leads to is checked before anything is sent', async (t) => {
+test('a name is resolved once, and its address is checked before anything is sent', async (t) => {
   const { user, service } = await house(t, ['public'])
   const resolved: string[] = []
   const { webhooks } = service.services
@@ -94,7 +94,7 @@ test('a name is resolved once, and what it leads to is checked before anything i
   assert.equal(await failureOf('inside.example'), refused('inside.example'))
   assert.deepEqual(resolved, ['inside.example'])
   assert.equal(await failureOf('both.example'), refused('both.example'))
-  // A name that has no address reads the same.
+  // A name without an address gives the same error.
   webhooks.network = { resolve: async () => Promise.reject(new Error('ENOTFOUND')) }
   assert.equal(await failureOf('nothing.example'), refused('nothing.example'))
 })
@@ -110,7 +110,7 @@ test('a redirect is not followed', async (t) => {
   })
 })
 
-test('of an answer without end only the status is read, and the connection is closed', async (t) => {
+test('only the status of an endless answer is read, and the connection is closed', async (t) => {
   const closed: string[] = []
   const server = createServer((request, response) => {
     request.resume()

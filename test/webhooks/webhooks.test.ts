@@ -9,7 +9,7 @@ import { ask, hurry, openReceiver, ranJob, secret, verified } from '../support/w
 const receiver = await openReceiver()
 const house = (t: TestContext) => setup(t, { worker: true, config: { webhooks: [receiver.host] } })
 
-test('a job tells of its end, signed as Standard Webhooks has it, without its SQL', async (t) => {
+test('a job sends its end, signed as in Standard Webhooks, without its SQL', async (t) => {
   const { user } = await house(t)
   const hook = receiver.address()
   const notify = [{ url: hook.url, secret }]
@@ -34,7 +34,7 @@ test('a job tells of its end, signed as Standard Webhooks has it, without its SQ
   assert.equal(failed!.headers['webhook-signature'], undefined)
 })
 
-test('on chooses the ends that are told, and a cancelled job tells too', async (t) => {
+test('`on` chooses which ends are sent, and a cancelled job is sent too', async (t) => {
   const { user } = await house(t)
   const [failures, cancels] = [receiver.address(), receiver.address()]
   const notify = [
@@ -55,7 +55,7 @@ test('on chooses the ends that are told, and a cancelled job tells too', async (
   )
 })
 
-test('a webhook of the account is told of all its jobs and imports, and of those of no other', async (t) => {
+test("a webhook of an account gets the end of all its jobs and imports, and of no other account's", async (t) => {
   const { user, createUser } = await house(t)
   const other = await createUser()
   const hook = receiver.address()
@@ -78,7 +78,7 @@ test('a webhook of the account is told of all its jobs and imports, and of those
   assert.equal(hook.got().length, 2)
 })
 
-test('a message that is not taken is sent again with the same id and bytes, later each time, for 24 hours', async (t) => {
+test('a message that is not accepted is sent again with the same id and bytes, less and less often, for 24 hours', async (t) => {
   const it = await house(t)
   const { user } = it
   let status = 500
@@ -121,7 +121,7 @@ test('a message that is not taken is sent again with the same id and bytes, late
   })
 })
 
-test('the end of a job never waits for an address that does not answer, and others are told meanwhile', async (t) => {
+test('the end of a job never waits for an address that does not answer, and others are notified meanwhile', async (t) => {
   const { user } = await house(t)
   let release = () => {}
   const stuck = new Promise<number>((resolve) => {
@@ -159,7 +159,7 @@ test('a sender that was overtaken writes no outcome: the message is sent again',
   assert.equal(one!.headers['webhook-id'], two!.headers['webhook-id'])
 })
 
-test('only the master key manages webhooks, and no account sees those of another', async (t) => {
+test("only the master key manages webhooks, and no account sees another's", async (t) => {
   const { user, createUser } = await house(t)
   const other = await createUser()
   const hook = receiver.address()
@@ -188,7 +188,7 @@ test('only the master key manages webhooks, and no account sees those of another
   assert.equal(hook.got().length, 1)
 })
 
-test('a webhook is changed, tested, switched off and deleted', async (t) => {
+test('a webhook is changed, tested, disabled and deleted', async (t) => {
   const it = await house(t)
   const { user } = it
   const { webhooks } = clientOf(t, it)
@@ -214,7 +214,7 @@ test('a webhook is changed, tested, switched off and deleted', async (t) => {
   assert.deepEqual(await webhooks.deliveries(), [])
 })
 
-test('what is wrong with a webhook or with notify is told, and no job is made', async (t) => {
+test('an invalid webhook or notify is refused with the reason, and no job is created', async (t) => {
   const { user } = await house(t)
   const { url } = receiver.address()
   for (const [wrong, text] of [
@@ -248,7 +248,7 @@ test('what is wrong with a webhook or with notify is told, and no job is made', 
   assert.equal((await ask(user, 'POST', 'webhooks', { url })).body.code, 'too-many-webhooks')
 })
 
-test('cartage job run --notify names addresses that are told', async (t) => {
+test('`cartage job run --notify` names addresses that are notified', async (t) => {
   const it = await house(t)
   const [one, two] = [receiver.address(), receiver.address()]
   const run = await cartage(
@@ -265,7 +265,7 @@ test('cartage job run --notify names addresses that are told', async (t) => {
   for (const hook of [one, two]) assert.equal((await hook.atLeast(1))[0]!.body.type, 'job.done')
 })
 
-test('an answer of 101 is a refusal like others, and is tried again', async (t) => {
+test('an answer of 101 counts as a refusal and is retried', async (t) => {
   const it = await house(t)
   const { user } = it
   const hook = receiver.address(() => 101)
@@ -277,7 +277,7 @@ test('an answer of 101 is a refusal like others, and is tried again', async (t) 
   })
 })
 
-test('a repeated request with other addresses in notify is refused, and one with the same is not told twice', async (t) => {
+test('a repeated request with other addresses in notify is refused, and one with the same notifies once', async (t) => {
   const { user } = await house(t)
   const [one, two] = [receiver.address(), receiver.address()]
   const post = async (url: string) => {
@@ -296,7 +296,7 @@ test('a repeated request with other addresses in notify is refused, and one with
   assert.equal(body.deliveries.length, 1)
 })
 
-test('a request for the 21st webhook waits for one that is about to make the 20th, and is refused', async (t) => {
+test('a request for the 21st webhook waits for the one creating the 20th, and is refused', async (t) => {
   const { user, service } = await house(t)
   const { url } = receiver.address()
   for (let made = 0; made < 19; made++) await ask(user, 'POST', 'webhooks', { url })
@@ -320,7 +320,7 @@ test('a request for the 21st webhook waits for one that is about to make the 20t
   assert.equal((await second).body.code, 'too-many-webhooks')
 })
 
-test('a disabled webhook sends nothing that waits, and at most 5 tests of one wait', async (t) => {
+test('a disabled webhook sends no waiting messages, and at most 5 of its tests wait', async (t) => {
   const { user } = await house(t)
   const hook = receiver.address(() => 500)
   const { body: made } = await ask(user, 'POST', 'webhooks', { url: hook.url })
@@ -340,7 +340,7 @@ test('a disabled webhook sends nothing that waits, and at most 5 tests of one wa
   })
 })
 
-test('an import that sent nothing is told as failed, and a preview is not told', async (t) => {
+test('an import that sent nothing is reported as failed, and a preview is not reported', async (t) => {
   const { user } = await house(t)
   const hook = receiver.address()
   await ask(user, 'POST', 'webhooks', { url: hook.url })

@@ -1,4 +1,4 @@
-// Does with the npm package cartodb what users of named maps do: node use-cartodb-maps.cjs PACKAGE BASE_URL TOKEN.
+// Uses named maps with the npm package cartodb: node use-cartodb-maps.cjs PACKAGE BASE_URL TOKEN.
 const [packagePath, baseUrl, apiKey] = process.argv.slice(2)
 const { Maps, SQL } = require(packagePath)
 const { Named } = Maps

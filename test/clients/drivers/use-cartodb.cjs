@@ -1,5 +1,5 @@
-// Does with the npm package cartodb what its users do: node use-cartodb.cjs PACKAGE BASE_URL TOKEN. It depends on `latest` of
-// a package that nobody keeps any more, so it is no dependency of ours: ../recordings.test.ts replays what it sent.
+// Uses SQL with the npm package cartodb: node use-cartodb.cjs PACKAGE BASE_URL TOKEN. It depends on `latest` of an
+// unmaintained package, so it is no dependency here: ../recordings.test.ts replays what it sent.
 const [packagePath, baseUrl, apiKey] = process.argv.slice(2)
 const { SQL } = require(packagePath)
 const sql = new SQL({ user: 'anyone', api_key: apiKey, sql_api_url: `${baseUrl}/api/v2/sql` })

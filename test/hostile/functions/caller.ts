@@ -5,8 +5,8 @@ import { adminTarget } from '../../../src/postgres/session-target.ts'
 import type { Setup, TestUser } from '../../support/service/setup.ts'
 
 /**
- * Calls functions on sessions of its own, and ends those that take longer than a moment as the service does. `complaints` has
- * what must not happen: a server that has crashed, a backend that has not ended in time.
+ * Calls functions in its own sessions, and ends those that take too long as the service does. `complaints` lists what
+ * must not happen: a server that crashed, a backend that did not end in time.
  */
 export class HostileCaller {
   readonly complaints: string[] = []
@@ -86,14 +86,14 @@ export class HostileCaller {
       user: role,
       password: secrets.rolePassword(role),
       options: '-c search_path=public,cartodb,postgis',
-      // As text: NaN in JSON is no error of the server.
+      // As text: NaN is valid on the server but not in JSON.
       types: { getTypeParser: () => String },
     })
     this.#sessions.set(role, session)
     return session
   }
 
-  /** A server that has crashed has ended all sessions. */
+  /** A crash of the server has ended all sessions. */
   async #beginAnew(): Promise<void> {
     this.#sessions.clear()
     void this.#witness?.end().catch(() => undefined)

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Setup, TestUser } from '../../support/service/setup.ts'
 
-/** A function that a tenant can call, with all that a call needs. */
+/** A function that a tenant can call, with what a call needs. */
 export type Executable = Readonly<{
   /** As in the list: `schema.name(types)`. */
   signature: string
@@ -13,8 +13,8 @@ export type Executable = Readonly<{
 }>
 
 /**
- * What at least one of the roles can execute, in the schemas that came with the database. Operators, casts and aggregates
- * are functions too. A function with an argument of type internal cannot be called by SQL.
+ * Functions that at least one of the roles can execute, in the schemas of a new database. Operators, casts and
+ * aggregates are functions too. SQL cannot call a function with an argument of type internal.
  */
 export async function executables({ admin }: Setup, user: TestUser, roles: readonly string[]) {
   const { rows } = await admin(
@@ -41,7 +41,7 @@ export async function executables({ admin }: Setup, user: TestUser, roles: reado
 
 const listed = join(import.meta.dirname, '../../../test/hostile/functions/known-functions.txt')
 
-/** The signatures that were looked through. */
+/** The signatures that were reviewed. */
 export async function knownFunctions(): Promise<ReadonlySet<string>> {
   const lines = (await readFile(listed, 'utf8')).split('\n')
   return new Set(lines.filter((line) => line !== '' && !line.startsWith('#')))

@@ -1,7 +1,7 @@
 import type { Executable } from './executable.ts'
 import { hostileValues } from './hostile-values.ts'
 
-/** Numbers from 0 to 1 that the seed decides. */
+/** Numbers from 0 to 1, determined by the seed. */
 export function randomNumbers(seed: number): () => number {
   let state = seed >>> 0
   return () => {
@@ -19,7 +19,7 @@ export function hostileCall({ name, types, kind }: Executable, random: () => num
     return values[Math.floor(random() * values.length)]!
   })
   const list = chosen.join(', ')
-  // What an ordered-set aggregate is asked comes first, what it orders last.
+  // The direct arguments of an ordered-set aggregate come first, then the ordered ones.
   if (kind === 'ordered')
     return `select ${name}(${chosen.slice(0, -1).join(', ')}) within group (order by ${chosen.at(-1) ?? '1'}) from ${threeRows}`
   if (kind === 'aggregate') return `select ${name}(${list || '*'}) from ${threeRows}`

@@ -1,4 +1,4 @@
-/** Expressions of values that are hard on a function, by the type of its argument. */
+/** Expressions of values that are hard for a function, by argument type. */
 export function hostileValues(type: string): readonly string[] {
   return values[type] ?? alike(type) ?? [`null::${castable(type)}`]
 }
@@ -74,7 +74,7 @@ const floats = [
   '1e-9',
   '0.0001',
 ]
-/** PostGIS reads past empty parts, and GEOS is not made for numbers that are none. */
+/** PostGIS reads past empty parts, and GEOS cannot handle NaN and infinity. */
 const strangeShapes = [
   `'POINT ZM EMPTY'`,
   `'POINT M EMPTY'`,
@@ -145,7 +145,7 @@ const geometries = [
   `(${nest('POINT(1 1)')})`,
 ]
 
-/** A collection in a collection, and so on: the functions that read text stop at some depth, those that collect do not. */
+/** Nested collections: functions that read text stop at some depth, those that collect do not. */
 function nest(inner: string): string {
   return `with recursive nest (g, n) as (
     select '${inner}'::postgis.geometry, 0

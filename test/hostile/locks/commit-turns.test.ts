@@ -5,12 +5,12 @@ import { sleepingBackend, whileStopped } from '../../support/postgres/stopped-ba
 import { eventually, type Setup, setup, type TestUser } from '../../support/service/setup.ts'
 
 const early = 'create table early as select 1 as a; set constraints all immediate'
-/** The transaction that took the turn is over, the one around it is not. */
+/** The subtransaction that took the lock has ended, the outer one has not. */
 const nested = `begin; create table early as select 1 as a;
   savepoint s; set constraints all immediate; release savepoint s`
 
 for (const [how, taken] of Object.entries({ 'at once': early, 'within a savepoint': nested })) {
-  test(`a key that takes its turn at the quota ${how} and sleeps keeps no other writer waiting`, async (t) => {
+  test(`a key that takes the quota lock ${how} and sleeps blocks no other writer`, async (t) => {
     const house = await setup(t)
     const { user, key } = await limitedUser(house)
     const held = hold(t, house, user, `${taken}; select pg_sleep(20); commit`, key, 'pg_sleep')
@@ -21,7 +21,7 @@ for (const [how, taken] of Object.entries({ 'at once': early, 'within a savepoin
   })
 }
 
-test('nor does one whose statement hears no signal; it does not commit what was not counted', async (t) => {
+test('nor does one whose statement ignores signals; it does not commit what was not counted', async (t) => {
   const house = await setup(t)
   const { user, key } = await limitedUser(house)
   const held = hold(t, house, user, `${early}; select pg_sleep(20)`, key, 'pg_sleep')

@@ -6,7 +6,7 @@ import { grantsOf, keysClient, roleOf } from '../../support/keys/keys-client.ts'
 import { sleepingBackend, whileStopped } from '../../support/postgres/stopped-backend.ts'
 import { eventually, type Setup, setup, type TestUser } from '../../support/service/setup.ts'
 
-test('a grant that gives nothing is refused to whoever does not own the object, and so holds nothing', async (t) => {
+test('a GRANT without effect by a role that is not the owner is refused, so that it takes no lock', async (t) => {
   const { user } = await setup(t)
   await user.sql('create table t (a int); create sequence s')
   const key = (await keysClient(user).make('k', grantsOf({ t: ['select', 'insert'] }, ['public']))).token
@@ -49,7 +49,7 @@ test('a grant that gives nothing is refused to whoever does not own the object, 
   }
 })
 
-test('what is not granted by its owner cannot be revoked for sure, so nobody else grants it', async (t) => {
+test('only the owner can grant an object, because other grants could not be revoked reliably', async (t) => {
   const { user: victim, createOrganization, createUser, admin } = await setup(t)
   const { name, owner } = await createOrganization()
   const member = await createUser({ organization: name })
@@ -71,7 +71,7 @@ test('what is not granted by its owner cannot be revoked for sure, so nobody els
   assert.deepEqual(rows, [{ by_owner: true }])
 })
 
-test('keys are made and deleted while a statement that hears no signal holds the row of the database', async (t) => {
+test("keys are created and deleted while a statement that ignores signals locks the database's row", async (t) => {
   const house = await setup(t)
   const { user } = house
   await user.sql('create table t (a int)')
@@ -103,7 +103,7 @@ test('keys are made and deleted while a statement that hears no signal holds the
   )
 })
 
-test('a deleted key that holds its own role in such a statement can do nothing more', async (t) => {
+test('a deleted key that locks its own role in such a statement can do nothing more', async (t) => {
   const house = await setup(t)
   const { user, admin } = house
   await user.sql('create table t (a int)')
@@ -135,7 +135,7 @@ async function hold(t: TestContext, house: Setup, user: TestUser, begin: string,
   return sleepingBackend(house, user)
 }
 
-/** It is at work, and listens to nobody. */
+/** It is running and ignores signals. */
 async function holds({ admin }: Setup, user: TestUser): Promise<void> {
   const { rowCount } = await admin(
     `select from pg_stat_activity where datname = $1 and state = 'active' and query ~ 'pg_sleep' and pid <> pg_backend_pid()`,
@@ -152,7 +152,7 @@ async function inTime<T>(work: () => Promise<T>): Promise<T> {
   return result
 }
 
-test('nobody keeps another account from being deleted by a grant to its role that is not committed', async (t) => {
+test("an uncommitted grant to another account's role does not prevent its deletion", async (t) => {
   const house = await setup(t)
   const { user, createUser, service, admin } = house
   const leaving = await createUser()

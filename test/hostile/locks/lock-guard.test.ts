@@ -11,11 +11,14 @@ type Attack = Readonly<{
   hold: string
   wait: string
   prepare?: string
-  /** Every change of accounts needs it, and the process that makes one ends who blocks it: it cannot tell the reason. */
+  /**
+   * Every change of accounts needs it, and the process that makes the change ends the blockers without telling the
+   * reason.
+   */
   isNeededByAll?: boolean
 }>
 
-/** Each takes a weak lock that it may have, and waits behind it for a strong one, to which it has no right. */
+/** Each takes a weak lock that it may have, then waits for a strong one that it may not have. */
 const attacks: Record<string, Attack> = {
   'the roles of the cluster, by a partition': {
     hold: 'select pg_sleep(60) from pg_catalog.pg_roles limit 1',
@@ -54,7 +57,7 @@ const attacks: Record<string, Attack> = {
 }
 
 for (const [what, { prepare, hold, wait, isNeededByAll }] of Object.entries(attacks)) {
-  test(`a key that queues for a strong lock on ${what} is ended, and others go on`, async (t) => {
+  test(`a key that waits for a strong lock on ${what} is ended, and others continue`, async (t) => {
     const house = await setup(t)
     const { user } = house
     const { token } = await keysClient(user).make('k', grantsOf({}, ['public']))
@@ -71,7 +74,7 @@ for (const [what, { prepare, hold, wait, isNeededByAll }] of Object.entries(atta
   })
 }
 
-test('so is a master, and its job fails for that reason at its first attempt', async (t) => {
+test('a master key that does is ended too, and its job fails for that reason at its first attempt', async (t) => {
   const house = await setup(t, { worker: true })
   const { user } = house
   await keep(t, house, user, 'select pg_sleep(60) from pg_catalog.pg_database limit 1', '').sleeps
@@ -107,7 +110,7 @@ async function isCounted({ service, url }: Setup, { username, account }: TestUse
   assert.match(`${check!.status}: ${check!.advice}`, new RegExp(`^warn: 2 statements .* of ${username}: `))
 }
 
-test('a key that queues for a private table of its master is ended', async (t) => {
+test("a key that waits for a lock on its master's private table is ended", async (t) => {
   const house = await setup(t)
   const { user } = house
   await user.sql('create table private (a int); create table shared (a int)')
@@ -125,7 +128,7 @@ test('a key that queues for a private table of its master is ended', async (t) =
   }
 })
 
-test('whoever holds a lock on what belongs to all is ended when others have waited for two seconds', async (t) => {
+test('a session that locks shared objects is ended when others have waited for two seconds', async (t) => {
   const house = await setup(t)
   const { user } = house
   const holder = keep(
@@ -143,7 +146,7 @@ test('whoever holds a lock on what belongs to all is ended when others have wait
   assert.deepEqual([status, code], [403, 'lock-not-allowed'])
 })
 
-test('a key that holds a private table is ended when its master has waited for two seconds', async (t) => {
+test('a key that locks a private table is ended when its master has waited for two seconds', async (t) => {
   const house = await setup(t)
   const { user } = house
   await user.sql('create table private (a int)')
@@ -155,7 +158,7 @@ test('a key that holds a private table is ended when its master has waited for t
   assert.deepEqual([status, code], [403, 'lock-not-allowed'])
 })
 
-test('those who wait for what is theirs to lock are left in peace', async (t) => {
+test('sessions that wait for locks they may take are not ended', async (t) => {
   const house = await setup(t)
   const { user } = house
   await user.sql(`create table t (a int primary key); create table child (a int references t);
@@ -200,7 +203,7 @@ async function ask({ base }: TestUser, q: string, token: string, signal?: AbortS
   return { status: response.status, text, code: (JSON.parse(text) as { code?: string }).code }
 }
 
-/** Runs a text that sleeps at its end, and holds what it has locked. */
+/** Runs a text that sleeps at its end and keeps its locks. */
 function keep(t: TestContext, { admin }: Setup, user: TestUser, text: string, token = user.masterToken) {
   const leave = new AbortController()
   t.after(() => leave.abort())
@@ -222,7 +225,7 @@ function keep(t: TestContext, { admin }: Setup, user: TestUser, text: string, to
   return { answer, isThere, sleeps, end }
 }
 
-/** A new connection of the administrator's, as everybody makes them. */
+/** A new connection of the administrator, like any other. */
 async function logIn({ keys }: Setup): Promise<void> {
   const client = new pg.Client({ connectionString: keys.adminUrl, connectionTimeoutMillis: 3_000 })
   await client.connect()

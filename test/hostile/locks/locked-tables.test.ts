@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { jobSession } from '../../support/jobs/job-session.ts'
 import { setup } from '../../support/service/setup.ts'
 
-test('the lists of tables do not wait for a table that somebody holds', async (t) => {
+test('the lists of tables do not wait for a locked table', async (t) => {
   const house = await setup(t)
   const { user, url } = house
   await user.sql(`create table held as select generate_series(1, 1000) as a;

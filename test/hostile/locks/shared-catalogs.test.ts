@@ -7,7 +7,7 @@ import { eventually, type Setup, setup, type TestUser } from '../../support/serv
 /** No connection is kept, so every request logs in. */
 const config = { connectionIdleMs: 0 }
 
-test('a role that set itself something in any database of the cluster is let in again, and the setting is gone', async (t) => {
+test('a role with a setting of its own in any database can still log in, and the setting is removed', async (t) => {
   const house = await setup(t, { config })
   const { user, createUser, service } = house
   const { masterRole, publicRole, database } = user.account
@@ -40,7 +40,7 @@ const writers: Readonly<Record<string, string>> = {
 }
 
 for (const [what, statement] of Object.entries(writers)) {
-  test(`a key that fills a shared catalog with ${what} is ended and has to wait, and the catalog stays small`, async (t) => {
+  test(`a key that fills a shared catalog with ${what} is ended and must wait, and the catalog stays small`, async (t) => {
     const house = await setup(t)
     const { user, createUser } = house
     const { token } = await keysClient(user).make('k', grantsOf())
@@ -60,7 +60,7 @@ for (const [what, statement] of Object.entries(writers)) {
   })
 }
 
-test('a table whose index sleeps under autovacuum loses its worker, and doctor names it', async (t) => {
+test('a table whose index sleeps under autovacuum loses its worker, and the doctor names it', async (t) => {
   const house = await setup(t, { config: { autovacuumTableMs: 1_000 } })
   const { user, admin, service } = house
   const { installation, config } = service.services

@@ -7,7 +7,7 @@ import { basic, eventually, type Setup, setup, type TestUser } from '../../suppo
 const megabyte = 1024 ** 2
 const config = { bodyMemoryBytes: 64 * megabyte, requestTimeoutMs: 30_000 }
 
-test('unfinished bodies of strangers are refused beyond their share, before they are sent, and others are served', async (t) => {
+test('unfinished bodies without a key beyond their share are refused before they are sent, and others are served', async (t) => {
   const house = await setup(t, { config })
   const other = await house.createUser()
   const refused = await sendHeads(t, house, 40, {})
@@ -16,7 +16,7 @@ test('unfinished bodies of strangers are refused beyond their share, before they
   for (const user of [house.user, other]) assert.equal((await post(user, body(user))).status, 200)
 })
 
-test('unfinished bodies with a key are refused beyond the share of their account, and others are served', async (t) => {
+test("unfinished bodies with a key beyond their account's share are refused, and others are served", async (t) => {
   const house = await setup(t, { config })
   const other = await house.createUser()
   const refused = await sendHeads(t, house, 40, basic(house.user.username, house.user.masterToken))
@@ -27,7 +27,7 @@ test('unfinished bodies with a key are refused beyond the share of their account
   assert.equal((await ask(other, 'select 1', { api_key: '' })).status, 200)
 })
 
-test('a body without a length is refused as soon as too much of it has come', async (t) => {
+test('a body without a length is refused once too much of it has arrived', async (t) => {
   const { user, url } = await setup(t, { config: { ...config, bodyMemoryBytes: 4 * megabyte } })
   const { socket, text } = await openRaw(t, url)
   const headers = { 'Transfer-Encoding': 'chunked', 'Content-Type': 'application/json' }
@@ -39,7 +39,7 @@ test('a body without a length is refused as soon as too much of it has come', as
   })
 })
 
-test('what bodies held is free when they have been answered, and when their clients have gone', async (t) => {
+test('memory of bodies is freed when they have been answered or their clients have disconnected', async (t) => {
   const house = await setup(t, { config })
   const { user } = house
   await sendHeads(t, house, 4, basic(user.username, user.masterToken), true)
@@ -51,7 +51,7 @@ test('what bodies held is free when they have been answered, and when their clie
 
 const longForm = () => new URLSearchParams({ q: `select 1 /*${'x'.repeat(5 * megabyte)}*/` })
 
-/** Announces bodies of 15 MB and sends a little of each. Answers how many were refused. */
+/** Announces bodies of 15 MB and sends a little of each. Returns how many were refused. */
 async function sendHeads(
   t: Parameters<typeof setup>[0],
   { user, url }: Setup,
@@ -77,7 +77,7 @@ async function sendHeads(
   return refusedOf(connections)
 }
 
-/** Bodies of 15 MB that are held at most: strangers have a quarter of what a key has. */
+/** Bodies of 15 MB held at most: requests without a key get a quarter of what a key gets. */
 const mostHeld = (credential: Record<string, string>) => ('authorization' in credential ? 5 : 4)
 
 const refusedOf = (connections: readonly { text: () => string }[]) =>

@@ -7,7 +7,7 @@ import { type LoopMeter, startLoopMeter } from '../../support/http/loop-meter.ts
 import type { Description } from '../../support/http/openapi-types.ts'
 import { setup } from '../../support/service/setup.ts'
 
-test('no parameter of any route, however long and in whatever encoding, holds the event loop for 50 ms, and no SQL of 16 MB and no job of 1 MB for 100', async (t) => {
+test('no parameter of any length and encoding blocks the event loop for 50 ms, and no SQL of 16 MB or job of 1 MB for 100', async (t) => {
   const house = await setup(t)
   const description = (await (await fetch(`${house.url}/openapi.json`)).json()) as Description
   const send = startSender(t)
@@ -52,7 +52,7 @@ const mostHeldMs = ({ label }: LongRequest) => (/ q |\/api\/v4\/jobs[ /]/.test(l
 type Answer = Readonly<{ status: number; text: string }>
 type Send = (request: LongRequest) => Promise<Answer>
 
-/** The best of five: a collection of garbage, or code that runs for the first time, is not what a parameter costs. */
+/** The best of five: garbage collection and code that runs for the first time do not count. */
 async function measure(send: Send, meter: LoopMeter, request: LongRequest) {
   let heldMs = Number.POSITIVE_INFINITY
   let answer: Answer = { status: 0, text: '' }

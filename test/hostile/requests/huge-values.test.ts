@@ -7,10 +7,10 @@ import { ask } from '../../support/http/ask.ts'
 import { eventually, setup, type TestUser } from '../../support/service/setup.ts'
 
 const million = 1_000_000
-/** Not the limit of a query, whatever else the machine does. */
+/** A high limit, so that a busy machine does not reach it. */
 const patient = { config: { queryTimeoutMs: 120_000 } }
 
-test('a row over the limit is refused in every format, and the answer says how to get it', async (t) => {
+test('a row beyond the limit is refused in every format, and the answer says how to get it', async (t) => {
   const { user } = await setup(t, { config: { queryMaxRowBytes: million * 2 } })
   for (const format of ['json', 'csv', 'ndjson', 'geojson']) {
     const geometry = format === 'geojson' ? ', null::geometry as the_geom' : ''
@@ -27,7 +27,7 @@ test('a row over the limit is refused in every format, and the answer says how t
   assert.equal((await ask(user, 'select 1')).status, 200)
 })
 
-test('values of hundreds of megabytes keep nobody else waiting and fill no memory', async (t) => {
+test('values of hundreds of megabytes delay no one else and do not fill memory', async (t) => {
   const { user, createUser } = await setup(t, patient)
   const other = await createUser()
   for (const q of [
@@ -56,7 +56,7 @@ test('a copy of one huge value is streamed', async (t) => {
   await watch.end(q)
 })
 
-test('a long row below the limit is whole, and written between the requests of others', async (t) => {
+test('a long row below the limit is complete, and other requests are served while it is written', async (t) => {
   const { user, createUser } = await setup(t, patient)
   const other = await createUser()
   const values: Record<string, string> = {
@@ -107,7 +107,7 @@ test('long rows are written as PostgreSQL has them', async (t) => {
   assert.equal(csv.text, `b\r\n\\x${'00ff'.repeat(million)}\r\n`)
 })
 
-test('a client that leaves in the middle of a long row leaves nothing behind', async (t) => {
+test('a client that disconnects amid a long row leaves nothing behind', async (t) => {
   const { user, service } = await setup(t)
   const url = `${user.base}/api/v2/sql?${new URLSearchParams({
     q: `select repeat('x', 20000000) from generate_series(1, 100)`,
@@ -125,10 +125,10 @@ test('a client that leaves in the middle of a long row leaves nothing behind', a
   assert.equal((await ask(user, 'select 1')).status, 200)
 })
 
-/** Looks at the process, and asks it as another account, until the end. */
+/** Watches the process and sends requests of another account until the end. */
 async function watchProcess(t: TestContext, other: TestUser) {
   global.gc?.()
-  // What a request takes anyway, on a machine that others may be using.
+  // The usual time of a request, on a machine that may be busy.
   const usualMs = await timeOf(other)
   const before = process.memoryUsage().rss
   const begunAt = performance.now()
@@ -154,7 +154,7 @@ async function watchProcess(t: TestContext, other: TestUser) {
       const grownBy = Math.round((peak - before) / million)
       const stalledMs = Math.round(longestStall())
       assert.ok(stalledMs < 1_000, `${what}: stalled for ${stalledMs} ms`)
-      // On a machine that others use, both take longer; but nobody waits for the whole.
+      // On a busy machine both take longer, but no one waits for the whole row.
       assert.ok(
         slowestMs < Math.max(2_000 + 5 * usualMs, tookMs / 2),
         `${what}: another account waited for ${Math.round(slowestMs)} ms`,
@@ -172,8 +172,8 @@ async function timeOf(user: TestUser): Promise<number> {
 }
 
 /**
- * What it answers ends it, and tells for how long the process kept its event loop from the next turn at most. That it got no
- * core, because others had them, is not counted.
+ * The returned function stops the watch and returns the longest time that the process blocked its event loop. Time
+ * without a core, taken by other processes, is not counted.
  */
 function watchStalls(): () => number {
   let longestMs = 0

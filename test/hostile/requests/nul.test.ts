@@ -46,7 +46,7 @@ test('a NUL anywhere in a path, a query or a body is a 400 on every route', asyn
   assert.ok(asked > 60, `${asked} requests`)
 })
 
-test('nor does it get further in a form, a multipart field, bind parameters or a credential', async (t) => {
+test('nor is a NUL accepted in a form, a multipart field, params or a credential', async (t) => {
   const { user, createOrganization } = await setup(t)
   const { name, owner } = await createOrganization()
   const sql = `${user.base}/api/v2/sql`

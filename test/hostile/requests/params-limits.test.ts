@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { post, type Reply } from '../../support/http/ask.ts'
 import { setup, type TestUser } from '../../support/service/setup.ts'
 
-test('as many values as the protocol can count are served', async (t) => {
+test('as many values as the protocol can count are accepted', async (t) => {
   const { user } = await setup(t)
   const places = Array.from({ length: 65_535 }, (_, place) => `($${place + 1}::int)`)
   const values = places.map((_, place) => (place % 3 === 0 ? null : place))
@@ -15,7 +15,7 @@ test('as many values as the protocol can count are served', async (t) => {
   assert.deepEqual(reply.body.rows, [{ all: 65_535, n: 43_690 }], reply.text.slice(0, 200))
 })
 
-test('more than half a million characters beside the SQL are refused, wherever they are', async (t) => {
+test('more than half a million characters besides the SQL are refused, wherever they are', async (t) => {
   const { user } = await setup(t)
   const many = `[[${'1,'.repeat(7_000_000)}1]]`
   const json = (body: string) => ({ headers: { 'content-type': 'application/json' }, body })
@@ -41,7 +41,7 @@ test('more than half a million characters beside the SQL are refused, wherever t
   assert.deepEqual(long.body.rows, [{ n: 1 }])
 })
 
-test('values with members, halves of characters and inner arrays are read to the letter', async (t) => {
+test('objects, lone surrogates and nested arrays are read exactly', async (t) => {
   const { user } = await setup(t)
   const send = (q: string, params: string) =>
     post(user, {

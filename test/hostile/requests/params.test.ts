@@ -5,10 +5,10 @@ import { ask, post, type Reply } from '../../support/http/ask.ts'
 import { cases } from '../../support/search/cases.ts'
 import { eventually, type SetupOptions, setup, type TestUser } from '../../support/service/setup.ts'
 
-/** So that every request meets what the one before has left. */
+/** So that every request gets the connection of the one before. */
 const oneConnection: SetupOptions = { config: { connectionsPerRole: 1 } }
 
-test('whatever becomes of a statement with params, the next request finds its connection as new', async (t) => {
+test('after any statement with params the next request finds a clean connection', async (t) => {
   const { user } = await setup(t, oneConnection)
   await ask(user, 'create table t (n int)')
   const first = (await ask(user, look)).body.rows[0]!
@@ -37,7 +37,7 @@ test('whatever becomes of a statement with params, the next request finds its co
     [400, "do $$ begin raise exception 'no'; end $$", []],
     [400, 'copy t from stdin', []],
     [400, 'copy (select $1::int) to stdout', [1]],
-    // Too long for our grammar, so that PostgreSQL itself begins the COPY.
+    // Too long for the parser, so PostgreSQL itself begins the COPY.
     [400, `copy t from stdin /* ${'x'.repeat(300_000)} */`, []],
     [400, `copy t to stdout /* ${'x'.repeat(300_000)} */`, []],
     [400, "set client_encoding = 'latin1'", []],
@@ -55,7 +55,7 @@ const look = `select pg_backend_pid() as pid, current_setting('search_path') as 
   pg_current_xact_id_if_assigned()::text as xid, (select count(*) from pg_prepared_statements) as prepared,
   (select count(*) from pg_cursors where name <> '') as cursors, (select count(*) from pg_listening_channels()) as channels`
 
-test('a mistake in params costs no connection', async (t) => {
+test('an error in params does not cost a connection', async (t) => {
   const { user } = await setup(t, oneConnection)
   const pid = async () => (await ask(user, 'select pg_backend_pid() as pid')).body.rows[0]!.pid
   const before = await pid()
@@ -70,7 +70,7 @@ test('a mistake in params costs no connection', async (t) => {
   }
 })
 
-test('a value never becomes SQL, whatever it says', async (t) => {
+test('a value never becomes SQL, whatever it contains', async (t) => {
   const { user } = await setup(t)
   await ask(user, 'create table t (n int)')
   const values = [
@@ -96,7 +96,7 @@ test('a value never becomes SQL, whatever it says', async (t) => {
   assert.equal((await ask(user, 'select * from t')).status, 200)
 })
 
-test('any JSON comes back as it went, or is refused: never a fault of ours', async (t) => {
+test('any JSON is returned as it was sent, or refused: never an internal error', async (t) => {
   const { user } = await setup(t)
   await fc.assert(
     fc.asyncProperty(fc.jsonValue({ noUnicodeString: false, maxDepth: 4 }), async (value) => {
@@ -117,7 +117,7 @@ test('any JSON comes back as it went, or is refused: never a fault of ours', asy
   )
 })
 
-test('huge, deep and countless values are refused in time, or served', async (t) => {
+test('huge, deep and countless values are refused or served in time', async (t) => {
   const { user } = await setup(t)
   const large = 'x'.repeat(500 * 1024)
   assert.deepEqual((await bind(user, 'select length($1) as n', [large])).body.rows, [{ n: large.length }])
@@ -137,7 +137,7 @@ test('huge, deep and countless values are refused in time, or served', async (t)
   assert.deepEqual(long.body.rows, [{ n: 250_000 }])
 })
 
-test('limits hold as without params: time, length of a row, and the client who leaves', async (t) => {
+test('limits apply as without params: time, length of a row, and a client that disconnects', async (t) => {
   const { user, admin } = await setup(t, { config: { queryTimeoutMs: 1_000, queryMaxRowBytes: 1_000_000 } })
   const late = await bind(user, 'select pg_sleep($1)', [20])
   assert.deepEqual([late.status, (late.body as { code?: string }).code], [429, 'statement-timeout'])
@@ -155,7 +155,7 @@ test('limits hold as without params: time, length of a row, and the client who l
   })
 })
 
-test('a key that may not, may not with params either', async (t) => {
+test('a key without permission has none with params either', async (t) => {
   const { user } = await setup(t)
   await ask(user, 'create table secret (n int)')
   const reply = await sendText(user, 'select n from secret where n = $1', '[1]', {

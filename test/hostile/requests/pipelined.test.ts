@@ -6,7 +6,7 @@ import { eventually, type Setup, setup } from '../../support/service/setup.ts'
 
 const endless = 'copy (select pg_sleep(600)) to stdout'
 
-test('a copy behind a slow request on its connection ends when its client goes', async (t) => {
+test('a copy that waits on a slow request of its connection ends when its client disconnects', async (t) => {
   const house = await setup(t)
   const { user, url } = house
   const { socket } = await openRaw(t, url)
@@ -14,13 +14,13 @@ test('a copy behind a slow request on its connection ends when its client goes',
   const copy = rawRequest({ path: pathOf(user, '/api/v2/sql/copyto', { q: endless }) })
   socket.write(slow + copy)
   await eventually(async () => assert.ok((await running(house)) >= 1))
-  // Not before it is its turn.
+  // Not before its turn.
   await eventually(async () => assert.deepEqual(await statements(house), [endless]))
   socket.destroy()
   await eventually(async () => assert.equal(await running(house), 0), 5_000)
 })
 
-test('what waits behind a request is never begun once its client has gone', async (t) => {
+test('a request that waits for another one never starts once its client has disconnected', async (t) => {
   const house = await setup(t)
   const { user, url } = house
   const { socket } = await openRaw(t, url)
@@ -33,12 +33,12 @@ test('what waits behind a request is never begun once its client has gone', asyn
   assert.deepEqual(await statements(house), [])
 })
 
-test('requests behind each other are answered in their order, each with its own answer', async (t) => {
+test('pipelined requests are answered in order, each with its own answer', async (t) => {
   const { user, url } = await setup(t)
   const { socket, text } = await openRaw(t, url)
   const numbers = Array.from({ length: 400 }, (_, n) => n)
   const ask = (q: string) => rawRequest({ path: pathOf(user, '/api/v2/sql', { q }) })
-  // Of those that fail one is a copy that has begun.
+  // One of the failing requests is a copy that has begun.
   const broken = rawRequest({
     path: pathOf(user, '/api/v2/sql/copyto', { q: 'copy (select 1/0) to stdout' }),
   })
@@ -51,7 +51,7 @@ test('requests behind each other are answered in their order, each with its own 
   )
 })
 
-test('on localhost both loopback addresses begin one request of a connection at a time', async (t) => {
+test('on both loopback addresses of localhost a connection runs one request at a time', async (t) => {
   const house = await setup(t, { config: { host: 'localhost' } })
   const { user, url } = house
   for (const address of ['127.0.0.1', '::1']) {
@@ -59,7 +59,7 @@ test('on localhost both loopback addresses begin one request of a connection at 
     const slow = rawRequest({ path: pathOf(user, '/api/v2/sql', { q: 'select pg_sleep(600)' }) })
     socket.write(slow.repeat(3))
     await eventually(async () => assert.equal(await running(house), 1))
-    // Requests that came with the first would have been begun by now.
+    // Requests that came with the first would have begun by now.
     const { socket: late, text } = await openRaw(t, url, address)
     late.write(rawRequest({ path: pathOf(user, '/api/v2/sql', { q: 'select 7 as n' }) }))
     await eventually(() => assert.match(text(), /"n":7/))
@@ -69,7 +69,7 @@ test('on localhost both loopback addresses begin one request of a connection at 
   }
 })
 
-test('a client that sends a flood behind a request that never ends is cut off', async (t) => {
+test('a client that sends a flood behind a request that never ends is disconnected', async (t) => {
   const house = await setup(t, { config: { requestTimeoutMs: 1_000 } })
   const { user, url } = house
   const { socket, closed } = await openRaw(t, url)
@@ -88,7 +88,7 @@ const refusals = {
   '403': { path: '/api/v2/sql/job', headers: { Expect: 'a miracle' } },
 } as const
 
-test('after an answer a body that does not come keeps its connection for a moment only', async (t) => {
+test('after an answer, a body that does not arrive keeps its connection only for a moment', async (t) => {
   const { user, url } = await setup(t, { config: { requestTimeoutMs: 1_000 } })
   const { pathname } = new URL(user.base)
   await Promise.all(
@@ -113,7 +113,7 @@ test('after an answer a body that does not come keeps its connection for a momen
   )
 })
 
-test('a connection may have any number of requests that were answered early or that had to wait', async (t) => {
+test('a connection may have any number of requests that were answered early or had to wait', async (t) => {
   const { url } = await setup(t)
   const warnings: string[] = []
   const note = (warning: Error) => warnings.push(warning.message)

@@ -14,7 +14,7 @@ const limited = {
   },
 }
 
-/** Everything that looks at a credential. */
+/** Everything that checks a credential. */
 const endpoints = (user: TestUser) => [
   ['GET', `/user/${user.username}/api/v3/api_keys`],
   ['GET', `/user/${user.username}/api/v2/sql/job/7b9a6a52-9f1d-4a39-a8f0-0123456789ab`],
@@ -42,7 +42,7 @@ test('wrong tokens beyond the limit of an address are refused at every endpoint,
   assert.equal((await recorded(bundle, from)) - before, burst)
 })
 
-test('a right token works from such an address, whether the process knows it, has yet to ask, or it is new', async (t) => {
+test('a valid token works from such an address, whether it is cached, not yet cached or new', async (t) => {
   const bundle = await setup(t, limited)
   const { user, createUser, keys, createOrganization } = bundle
   const from = '192.0.2.2'
@@ -64,7 +64,7 @@ test('a right token works from such an address, whether the process knows it, ha
   assert.equal((await send(bundle, from, sqlOf(user), basic(user.username, newToken()))).status, 429)
 })
 
-test('the limit is of one address, of IPv6 of one network of 64 bits', async (t) => {
+test('the limit applies to one address, or with IPv6 to one network of 64 bits', async (t) => {
   const bundle = await setup(t, limited)
   const ask = async (from: string) =>
     (await send(bundle, from, sqlOf(bundle.user), basic(bundle.user.username, newToken()))).status
@@ -76,7 +76,7 @@ test('the limit is of one address, of IPv6 of one network of 64 bits', async (t)
   assert.equal(await ask('192.0.2.4'), 401)
 })
 
-test('wrong tokens that come at once are limited like those that come one after the other', async (t) => {
+test('concurrent wrong tokens are limited like those sent one by one', async (t) => {
   const bundle = await setup(t, limited)
   const asked = Array.from({ length: 40 }, () =>
     send(bundle, '192.0.2.5', sqlOf(bundle.user), basic(bundle.user.username, newToken())),
@@ -86,7 +86,7 @@ test('wrong tokens that come at once are limited like those that come one after 
   assert.equal(statuses.filter((status) => status === 429).length, 40 - burst)
 })
 
-test('a flood of wrong tokens costs a few statements, and the right one in it is found', async (t) => {
+test('a flood of wrong tokens costs a few statements, and the valid one in it is found', async (t) => {
   const { user, service } = await setup(t, limited)
   const { databases, secrets } = service.services
   let statements = 0
@@ -113,7 +113,7 @@ const send = (
   method = 'GET',
 ): Promise<Response> => fetch(`${url}${path}`, { method, headers: { ...headers, 'x-forwarded-for': from } })
 
-/** All the wrong tokens that an address has. */
+/** All the wrong tokens that an address may send. */
 async function spend(bundle: Setup, from: string): Promise<void> {
   for (let n = 0; n < burst; n++) {
     const { status } = await send(bundle, from, sqlOf(bundle.user), basic(bundle.user.username, newToken()))

@@ -20,7 +20,7 @@ test('the files that deploy/Dockerfile copies into the image are enough to serve
   const copied = [...dockerfile.matchAll(/^COPY --from=build \/app\/(\S+) /gm)].map(([, path]) => path!)
   assert.ok(copied.includes('node_modules'))
   for (const path of copied) {
-    // What npm prune leaves of it is tested with the installed package.
+    // The test of the installed package covers what npm prune leaves of it.
     if (path === 'node_modules') await symlink(join(root, path), join(folder, path))
     else await cp(join(root, path), join(folder, path), { recursive: true })
   }
@@ -43,7 +43,7 @@ const noSystemd = await run('systemd-analyze', ['--version']).then(
   () => 'systemd-analyze is not installed',
 )
 
-test(`systemd finds nothing wrong with deploy/cartage.service${noSystemd ? ` [NOT RUN: ${noSystemd}]` : ''}`, async (t) => {
+test(`systemd accepts deploy/cartage.service${noSystemd ? ` [NOT RUN: ${noSystemd}]` : ''}`, async (t) => {
   if (noSystemd) return t.skip(noSystemd)
   const folder = await mkdtemp(join(tmpdir(), 'unit-'))
   t.after(() => rm(folder, { recursive: true, force: true }))

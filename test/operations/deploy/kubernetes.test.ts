@@ -34,7 +34,7 @@ test('Kubernetes and CloudNativePG know every member of the resources in deploy/
     const model = new (found[resource.kind] as Model)(resource)
     assert.doesNotThrow(() => model.validate(), `${resource.kind} ${resource.metadata.name}`)
   }
-  // Its schemas let unknown members pass, its types do not.
+  // Its schemas allow unknown members, its types do not.
   assert.equal(await typeErrorsOf(resources, modules), '')
   const misspelled = { ...resources[0]!, specs: {} }
   assert.match(await typeErrorsOf([misspelled], modules), /specs.* does not exist/)
@@ -46,14 +46,14 @@ async function readResources(): Promise<Resource[]> {
   return texts.flatMap((text) => parseAllDocuments(text).map((document) => document.toJS() as Resource))
 }
 
-/** The core of Kubernetes has no group in its address: `v1`. */
+/** The core API group of Kubernetes has no name in its address: `v1`. */
 function moduleOf({ apiVersion }: Resource): string {
   return apiVersion.includes('cnpg')
     ? `@kubernetes-models/cloudnative-pg/${apiVersion}`
     : `kubernetes-models/${apiVersion}`
 }
 
-/** What TypeScript says of the resources, written as literals. */
+/** The errors of TypeScript for the resources, written as literals. */
 async function typeErrorsOf(resources: readonly Resource[], modules: string): Promise<string> {
   const lines = resources.map((resource, index) => {
     const type = `import('${moduleOf(resource)}/${resource.kind}').I${resource.kind}`

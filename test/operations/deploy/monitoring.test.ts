@@ -21,7 +21,7 @@ const missing = await run('promtool', ['--version'], { env }).then(
 )
 const title = (sentence: string) => (missing ? `${sentence} [NOT RUN: ${missing}]` : sentence)
 
-test('every metric and label of the alerts and of the dashboard exists', async () => {
+test('every metric and label in the alerts and the dashboard exists', async () => {
   const known = await knownLabels()
   for (const expression of [...(await alertExpressions()), ...(await panelExpressions())]) {
     const names = metricsIn(expression)
@@ -61,7 +61,7 @@ test(
       expr: expression.replaceAll('$__rate_interval', '5m'),
     }))
     const file = join(folder, 'panels.yaml')
-    // JSON is YAML.
+    // JSON is valid YAML.
     await writeFile(file, JSON.stringify({ groups: [{ name: 'panels', rules: records }] }))
     await run('promtool', ['check', 'rules', file], { env })
   },
@@ -128,7 +128,7 @@ const cases: readonly Case[] = [
   },
 ]
 
-/** Made-up figures of half an hour, and which alerts are sent at its end. */
+/** Invented figures of half an hour, and the alerts expected at its end. */
 function ruleTests(): object {
   const quiet = { [requests('200')]: '0+100x120', 'up{job="cartage",instance="a"}': '1x120' }
   const test = (alert: string, series: Case['series'], sent: readonly object[]) => ({
@@ -172,7 +172,7 @@ const labelsIn = (expression: string) => [
   ...[...expression.matchAll(/[{,](\w+)=/g)].map(([, name]) => name!),
 ]
 
-/** The labels of each metric, from instruments that have each counted once. `up` is of Prometheus itself. */
+/** The labels of each metric, from instruments that counted once each. `up` is from Prometheus itself. */
 async function knownLabels(): Promise<Map<string, string[]>> {
   const metrics = createMetrics()
   metrics.requestFinished({ method: 'GET', route: '/', status: 200, keyType: 'none', seconds: 1 })

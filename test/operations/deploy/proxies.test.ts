@@ -14,10 +14,10 @@ import { WebSocket } from 'ws'
 import { freePort } from '../../support/http/free-port.ts'
 import { eventually, setup, type TestUser } from '../../support/service/setup.ts'
 
-/** The configurations of deploy/, run by the proxies themselves: only names, ports and certificates are replaced. */
+/** Runs the proxies with the configurations of deploy/: only names, ports and certificates are replaced. */
 const run = promisify(execFile)
 const unpacked = fileURLToPath(new URL('../../../node_modules/.cache/proxies', import.meta.url))
-/** Programs of the machine come before those that scripts/proxies.mjs has unpacked. */
+/** Programs of the machine come before those unpacked by scripts/proxies.mjs. */
 const env = { ...process.env, PATH: `${process.env.PATH}:/usr/sbin:${unpacked}/usr/sbin:${unpacked}/usr/bin` }
 const deploy = (file: string) => readFile(new URL(`../../../deploy/${file}`, import.meta.url), 'utf8')
 
@@ -58,7 +58,7 @@ for (const proxy of proxies) {
     upload.sending.end('two\n')
     assert.match(await text(await upload.answer), /"total_rows":1001\b/)
 
-    // Its second row is a minute away when the first one is read. A client that leaves ends it.
+    // Its second row comes a minute after the first. A client that disconnects ends it.
     const rows = `select repeat('x', 100000), pg_sleep(60 * n) from generate_series(0, 1) n`
     const download = begin(ask, pathOf(user, 'sql/copyto', `COPY (${rows}) TO STDOUT`))
     download.sending.end()

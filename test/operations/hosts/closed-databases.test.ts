@@ -5,7 +5,7 @@ import { createUser } from '../../../src/accounts/create-user.ts'
 import { runSql } from '../../support/runner/namespace.ts'
 import { newInstallation } from '../../support/service/installation.ts'
 
-test('databases that an operator or a restore made are closed to PUBLIC by the start', async (t) => {
+test('databases created by an operator or a restore are closed to PUBLIC at the start', async (t) => {
   const { config, keys, start } = await newInstallation(t)
   const { namespace } = config
   await run(keys.adminUrl, `create database "${namespace}"`)
@@ -27,7 +27,7 @@ test('databases that an operator or a restore made are closed to PUBLIC by the s
   assert.deepEqual(await openTo(keys.adminUrl, namespace), [])
 })
 
-test('a tenant that holds the row of its database holds up no start', async (t) => {
+test('a tenant that locks the row of its database does not block a start', async (t) => {
   const { config, keys, start } = await newInstallation(t)
   const { services, stop } = await start()
   const { account } = await createUser(services.installation, { username: 'alice' })

@@ -15,7 +15,7 @@ import { startProcess } from '../../support/service/processes.ts'
 
 const namespace = 'managed'
 
-test('the control database works with a login that is not a superuser: users are on other hosts, and move between them', async (t) => {
+test('the control database works with a login that is not a superuser: users are on other hosts and can move between them', async (t) => {
   const control = await managedServer(t, 'nocreatedb nocreaterole')
   await control.run(`create database ${namespace} owner keeper`)
   await control.run('grant pg_monitor to keeper')
@@ -65,7 +65,7 @@ test('the control database works with a login that is not a superuser: users are
   await operator.users.delete('someone')
 })
 
-test('the login of the control database makes it if it may create databases; what it lacks is told, and users are not left behind', async (t) => {
+test('the login of the control database creates it if it may; missing rights are reported, and no user is lost', async (t) => {
   const control = await managedServer(t, 'createdb nocreaterole')
   await control.run('grant connect on database postgres to keeper')
   const served = await startProcess(t, { config, keys: testKeys(control.url('postgres')) }, ['serve'], {
@@ -121,7 +121,7 @@ const config = { ...readConfig({}), port: 0, namespace, logLevel: 'error' } as c
 const needsHost = (error: unknown) =>
   isError(422)(error) && /They need another host: cartage host add/.test((error as Error).message)
 
-/** A server of its own with the login `keeper`, which is no superuser. */
+/** A separate server with the login `keeper`, which is no superuser. */
 async function managedServer(t: TestContext, rights: string) {
   const { url: superuserUrl } = await startHost(t)
   const run = (sql: string) => runSql({ connectionString: superuserUrl }, sql)
@@ -142,7 +142,7 @@ async function start(t: TestContext, url: string) {
   return { service, written: () => lines.join('') }
 }
 
-/** What `doctor` finds wrong with the server of the control database. The cluster of the tests is fast instead of durable. */
+/** What the doctor reports for the server of the control database. The test cluster is fast and not durable. */
 async function localChecks(operator: AdminClient): Promise<readonly string[]> {
   const checks = await operator.doctor()
   const found = checks.filter(({ name, status }) => name.startsWith('host local') && status !== 'ok')

@@ -8,7 +8,7 @@ import { createLog } from '../../../src/log/log.ts'
 import { startEmbeddedCluster } from '../../../src/postgres/cluster/embedded-cluster.ts'
 import { startCartage } from '../../support/service/processes.ts'
 
-test('a PostgreSQL with few connections is used as far as it goes: requests wait, none fails', async (t) => {
+test('a PostgreSQL with few connections is used to its limit: requests wait, none fails', async (t) => {
   const dataDir = await mkdtemp(join(tmpdir(), 'cartage-small-'))
   const settings = { fsync: 'off', max_connections: '45' }
   const cluster = await startEmbeddedCluster({

@@ -9,7 +9,7 @@ import { becomeKeeper } from '../../../src/postgres/cluster/lock.ts'
 import { newDataDir } from '../../support/service/data-dir.ts'
 import { newInstallation } from '../../support/service/installation.ts'
 
-test('a full disk of the control database is 503, and tells nothing of our own SQL', async (t) => {
+test("a full disk of the control database is 503 and shows nothing of the service's SQL", async (t) => {
   const installation = await newInstallation(t)
   const { url, services } = await installation.start()
   const { masterToken } = await createUser(services.installation, { username: 'alice' })
@@ -30,7 +30,7 @@ test('a full disk of the control database is 503, and tells nothing of our own S
   })
 })
 
-test('a command joins a cluster that others look after without writing anything first', async (t) => {
+test('a command joins a cluster that another process keeps without writing anything first', async (t) => {
   const home = await openHome(await newDataDir(t), createLog('silent'))
   const lock = await becomeKeeper(home)
   const changes = () =>

@@ -68,7 +68,7 @@ test('keys, SQL, copies and jobs work on a second host', async (t) => {
   )
 })
 
-test('a statement that PostgreSQL refuses inside of a transaction is run outside of one on a second host', async (t) => {
+test('a statement that PostgreSQL refuses inside a transaction runs outside one on a second host', async (t) => {
   const { service } = await startWithTwoHosts(t)
   await newUser(service, 'first')
   const client = await newUser(service, 'second')
@@ -83,7 +83,7 @@ test('a statement that PostgreSQL refuses inside of a transaction is run outside
   assert.deepEqual((await client.sql('select n from t order by n')).rows, [{ n: 1 }, { n: 2 }, { n: 3 }])
 })
 
-test('an item that is one transaction by itself is tried again on a second host, and can be cancelled meanwhile', async (t) => {
+test('an item that is one transaction by itself is retried on a second host, and can be cancelled meanwhile', async (t) => {
   const { service } = await startWithTwoHosts(t)
   await newUser(service, 'first')
   const client = await newUser(service, 'second')
@@ -111,7 +111,7 @@ test('an item that is one transaction by itself is tried again on a second host,
   assert.equal((await client.sql('select from t')).total_rows, 2)
 })
 
-test('a job on a second host whose worker is killed is gone on with, and done exactly once', async (t) => {
+test('a job on a second host whose worker is killed continues and is applied exactly once', async (t) => {
   const { service, installation } = await startWithTwoHosts(t, { worker: false })
   await newUser(service, 'first')
   const client = await newUser(service, 'second')
@@ -135,7 +135,7 @@ test('a job on a second host whose worker is killed is gone on with, and done ex
   )
 })
 
-test('a host that is down hurts nobody on the others, and is back when it is back', async (t) => {
+test('a host that is down affects no user of the others, and is used again when it is back', async (t) => {
   const { service, installation, cluster } = await startWithTwoHosts(t)
   const first = await newUser(service, 'first')
   const second = await newUser(service, 'second')
@@ -171,7 +171,7 @@ test('a host that is down hurts nobody on the others, and is back when it is bac
   assert.equal((await second.sql('select * from made_later')).total_rows, 0)
 })
 
-test('a host must be a cluster of its own where the administrator is a superuser', async (t) => {
+test('a host must be a separate cluster whose administrator is a superuser', async (t) => {
   const { service, installation, cluster } = await startWithTwoHosts(t)
   const { installation: opened } = service.services
   await assert.rejects(addHost(opened, 'again', cluster.url), /is the host 'second' already/)

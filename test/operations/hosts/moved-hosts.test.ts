@@ -18,7 +18,7 @@ test('a new address of a host must lead to its databases, whatever is still conn
   assert.equal((await client.sql('select 1')).total_rows, 1)
 })
 
-test('once a host has a new address nothing begins at the old one, in any process', async (t) => {
+test('once a host has a new address, no process starts work at the old one', async (t) => {
   const { service, installation, cluster } = await startWithTwoHosts(t)
   const other = await installation.start()
   await newUser(service, 'first')

@@ -10,7 +10,7 @@ import { runSql } from '../../support/runner/namespace.ts'
 import { newInstallation } from '../../support/service/installation.ts'
 import { setup } from '../../support/service/setup.ts'
 
-test('the home of another installation of the same name is no host', async (t) => {
+test('a cluster of another installation with the same name cannot be added as a host', async (t) => {
   const { config, keys, start } = await newInstallation(t)
   const cluster = await startHost(t)
   const elsewhere = await openInstallation(config, { ...keys, adminUrl: cluster.url }, createLog('error'))
@@ -20,7 +20,7 @@ test('the home of another installation of the same name is no host', async (t) =
   assert.equal(installation.databases.hosts.all().length, 1)
 })
 
-test('a host that is removed keeps nothing of the service', async (t) => {
+test('a removed host keeps nothing of the service', async (t) => {
   const { installation, cluster } = await startWithTwoHosts(t)
   const databases = async () => {
     const { rows } = await runSql(
@@ -47,7 +47,7 @@ test('a host that is removed keeps nothing of the service', async (t) => {
   assert.deepEqual(await databases(), ['postgres', 'template0', 'template1'])
 })
 
-test('nobody waits for a host that was removed before it could be prepared', async (t) => {
+test('requests do not wait for a host that was removed before it was prepared', async (t) => {
   const { service } = await setup(t)
   const patience = AbortSignal.timeout(5_000)
   await prepareLater(service.services.installation, [987_654], patience, 10)

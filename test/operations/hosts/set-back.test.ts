@@ -9,7 +9,7 @@ import { isError, newUser, startWithTwoHosts } from '../../support/postgres/two-
 import { startProcess } from '../../support/service/processes.ts'
 import { eventually } from '../../support/service/setup.ts'
 
-test('a statement that a host has lost, as it was set back, is run again and not taken for done', async (t) => {
+test('a statement that a host lost when it was restored runs again and does not count as done', async (t) => {
   const { service, installation, cluster } = await startWithTwoHosts(t, { worker: false })
   await newUser(service, 'first')
   const client = await newUser(service, 'second')
@@ -23,7 +23,7 @@ test('a statement that a host has lost, as it was set back, is run again and not
   await cluster.stop()
   await earlier.putBack()
   await cluster.restart()
-  // Others use up the numbers of transactions that were given out before.
+  // Other transactions use up the xids that were given out before.
   for (let turn = 0; turn < 40; turn++) await client.sql('insert into other values (1)')
   const { rows } = await client.sql<{ status: string }>(`select pg_xact_status('${lost}') as status`)
   assert.equal(rows[0]?.status, 'committed')
@@ -37,7 +37,7 @@ test('a statement that a host has lost, as it was set back, is run again and not
   assert.equal((await client.sql('select from t')).total_rows, 0)
 })
 
-test('a control database that was set back does not run again what a host has done', async (t) => {
+test('a control database that was restored does not run again what a host has done', async (t) => {
   const { service } = await startWithTwoHosts(t)
   await newUser(service, 'first')
   const client = await newUser(service, 'second')
@@ -61,7 +61,7 @@ test('a control database that was set back does not run again what a host has do
   )
 })
 
-test('a job cannot be cancelled that its host has done, whatever the control database was set back to', async (t) => {
+test('a job that its host has done cannot be cancelled, whatever the control database was restored to', async (t) => {
   const { service, installation } = await startWithTwoHosts(t, { worker: false })
   await newUser(service, 'first')
   const client = await newUser(service, 'second')
@@ -88,7 +88,7 @@ async function flightOf(service: Service, jobId: string): Promise<string> {
   return rows[0].xid
 }
 
-/** As a fail-over or a restore would that has lost all that became of the job. */
+/** As after a fail-over or restore that lost the outcome of the job. */
 async function setBack(service: Service, jobId: string): Promise<void> {
   const { control } = service.services.databases
   await control.query(
@@ -103,7 +103,7 @@ async function setBack(service: Service, jobId: string): Promise<void> {
 
 type Cluster = Readonly<{ directory: string; stop: () => Promise<void>; restart: () => Promise<void> }>
 
-/** The files of a cluster as they are now. */
+/** Copies the files of a cluster as they are now. */
 async function copyOf(t: TestContext, { directory, stop, restart }: Cluster) {
   const copy = `${directory}-earlier`
   await stop()
@@ -118,5 +118,5 @@ async function copyOf(t: TestContext, { directory, stop, restart }: Cluster) {
   }
 }
 
-/** With their owner, who is not the one who copies. */
+/** With their owner, who is another user than the copying one. */
 const copyFiles = (from: string, to: string) => promisify(execFile)('cp', ['-a', from, to])

@@ -13,7 +13,7 @@ import { eventually } from '../../support/service/setup.ts'
 
 const passphrase = { CARTAGE_BACKUP_PASSPHRASE: 'a long passphrase for tests' }
 
-test('a restore of one user that was interrupted or killed leaves no user, and can be repeated', async (t) => {
+test('an interrupted or killed restore of one user leaves no user, and can be repeated', async (t) => {
   const { dataDir, newUser, clientOf, run } = await startEmbedded(t)
   const alice = await newUser('alice')
   await alice.sql(`create function slow(n integer) returns boolean language sql as
@@ -30,7 +30,7 @@ test('a restore of one user that was interrupted or killed leaves no user, and c
       const { rows } = await superuser.query(
         `select usename from pg_stat_activity where wait_event = 'PgSleep' and application_name = 'cartage move'`,
       )
-      // Its own role, no superuser.
+      // Runs as its own role, no superuser.
       assert.deepEqual(rows, [{ usename: role }])
     }, 60_000)
     child.kill(name)
@@ -52,7 +52,7 @@ test('a restore of one user that was interrupted or killed leaves no user, and c
   assert.deepEqual(await accountsOf(t, dataDir), ['alice', 'new'])
 })
 
-test('a restore that was killed serves nothing, and can be repeated', async (t) => {
+test('a killed restore serves nothing, and can be repeated', async (t) => {
   const { dataDir, operator, clientOf } = await startEmbedded(t)
   const { api_key: token } = await operator.users.create({ username: 'alice' })
   const alice = clientOf('alice', token)
@@ -64,7 +64,7 @@ test('a restore that was killed serves nothing, and can be repeated', async (t) 
   assert.equal((await cartage({ CARTAGE_DATA_DIR: dataDir, ...passphrase }, 'backup', file)).code, 0)
   const env = await emptyServer(t)
   const admin = { connectionString: env.CARTAGE_DATABASE_URL }
-  // Of another installation.
+  // A database of another installation.
   await runSql(admin, 'create database cartage_restore')
   const { child, ended } = beginCartage({ ...env, ...passphrase }, ['restore', file])
   await eventually(async () => {
@@ -72,7 +72,7 @@ test('a restore that was killed serves nothing, and can be repeated', async (t) 
       admin,
       `select usename::text from pg_stat_activity where wait_event = 'PgSleep'`,
     )
-    // Its own role, no superuser.
+    // Runs as its own role, no superuser.
     assert.deepEqual(rows, [{ usename: 'cartage_u1' }])
   }, 60_000)
   const second = await cartage(
@@ -97,7 +97,7 @@ test('a restore that was killed serves nothing, and can be repeated', async (t) 
   assert.deepEqual((await aliceAgain.sql('select count(*) from t')).rows, [{ count: 100 }])
 })
 
-/** As a program that watches all databases of a server. Tells how often its session was ended. */
+/** Like a program that watches all databases of a server. Counts how often its session was ended. */
 function keepWatching(connectionString: string) {
   let [isOver, ended] = [false, 0]
   const loop = (async () => {

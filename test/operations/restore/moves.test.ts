@@ -7,12 +7,12 @@ import { startEmbedded } from '../../support/service/embedded-service.ts'
 import { clientAt } from '../../support/service/empty-server.ts'
 import { startCartage } from '../../support/service/processes.ts'
 
-test('a move that had not ended in a backup is ended by the restore, and its user is served', async (t) => {
+test('a restore ends a move that was unfinished in the backup, and its user is served', async (t) => {
   const { dataDir, operator, clientOf } = await startEmbedded(t)
   const { api_key: token } = await operator.users.create({ username: 'alice' })
   await clientOf('alice', token).sql('create table t as select 1 as n')
   const control = await embeddedSuperuser(t, dataDir, 'cartage')
-  // The service leaves the move alone while the user's lock is held.
+  // The service does not touch the move while the user's lock is held.
   await control.query('select pg_advisory_lock(7238004, id) from cartage.users')
   await control.query(`begin;
     update cartage.users set is_moving = true, suspended_at = now(), suspended_reason = 'moves';

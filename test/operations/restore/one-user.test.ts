@@ -7,7 +7,7 @@ import { embeddedSuperuser, newDataDir } from '../../support/service/data-dir.ts
 import { accountsOf, startEmbedded } from '../../support/service/embedded-service.ts'
 import { fillAccount, keySchema, lookOver } from '../../support/service/rich-account.ts'
 
-test('one user of a backup becomes a new user, with its data, grants and keys, while the service goes on', async (t) => {
+test('one user of a backup becomes a new user with its data, grants and keys, while the service runs', async (t) => {
   const { dataDir, operator, clientOf, newUser, run } = await startEmbedded(t)
   const { api_key: token } = await operator.users.create({ username: 'alice', quota_in_bytes: 2 * 10 ** 7 })
   await operator.users.change('alice', { limits: { jobs_at_once: 1 } })
@@ -15,7 +15,7 @@ test('one user of a backup becomes a new user, with its data, grants and keys, w
   const { keyToken } = await fillAccount(alice)
   await clientOf('alice', keyToken).sql(keySchema)
   await alice.tables.setPrivacy('parts', 'PUBLIC')
-  // A user of the backup that has the id of the new one.
+  // This user of the backup has the id that the new one gets.
   const bob = await newUser('bob')
   await bob.sql('create table other as select 1 as n')
   const file = join(await newDataDir(t), 'backup.tar')
@@ -45,7 +45,7 @@ test('one user of a backup becomes a new user, with its data, grants and keys, w
   )
   const job = await again.jobs.finished((await again.jobs.create('create table made as select 1')).job_id)
   assert.equal(job.status, 'done')
-  // The old one is as it was, and its keys open nothing of the new one.
+  // The old user is unchanged, and its keys do not work for the new one.
   await assert.rejects(alice.sql('select from cities'), /does not exist/)
   await assert.rejects(clientOf('alice2', token).sql('select 1'), /Unauthorized|permission|denied|not/i)
   await assert.rejects(access(join(dataDir, 'restore')), { code: 'ENOENT' })
@@ -63,7 +63,7 @@ test('one user of a backup becomes a new user, with its data, grants and keys, w
   assert.equal((await run('doctor')).code, 0)
 })
 
-test('what cannot be restored is refused in a sentence, and leaves no user', async (t) => {
+test('a user that cannot be restored is refused with a sentence, and no user is left', async (t) => {
   const { dataDir, operator, newUser, run } = await startEmbedded(t)
   const alice = await newUser('alice')
   await operator.organizations.create({ name: 'acme', owner: { username: 'boss' } })

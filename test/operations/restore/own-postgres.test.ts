@@ -15,7 +15,7 @@ import { eventually } from '../../support/service/setup.ts'
 
 const passphrase = { CARTAGE_BACKUP_PASSPHRASE: 'a long passphrase for tests' }
 
-test('a whole backup is restored into a PostgreSQL of one’s own, under its own secret', async (t) => {
+test('a whole backup is restored into an own PostgreSQL server, under its own secret', async (t) => {
   const { dataDir, process: original, operator, clientOf } = await startEmbedded(t)
   const { api_key: token } = await operator.users.create({ username: 'alice' })
   const { api_key: bobsToken } = await operator.users.create({ username: 'bob' })
@@ -73,7 +73,7 @@ async function tornCopy(file: string): Promise<string> {
   return torn
 }
 
-test('a server that cannot take the backup is refused in a sentence, and stays as it was', async (t) => {
+test('a server that cannot take the backup is refused with a sentence and stays unchanged', async (t) => {
   const { dataDir, operator, newUser } = await startEmbedded(t)
   const alice = await newUser('alice')
   await alice.sql('create table t as select 1 as n')

@@ -21,7 +21,7 @@ import { startCartage } from '../../support/service/processes.ts'
 import { program } from '../../support/service/program.ts'
 import { eventually, randomName, setup } from '../../support/service/setup.ts'
 
-test('processes join an embedded cluster; it outlives the one that started it, and ends with the last', async (t) => {
+test('processes share an embedded cluster; it outlives the process that started it, and stops with the last', async (t) => {
   const dataDir = await newDataDir(t)
   const env = { CARTAGE_DATA_DIR: dataDir, CARTAGE_DEMO_USER: 'off' }
   const first = await startCartage(t, ['serve', '--no-worker'], env)
@@ -50,7 +50,7 @@ test('processes join an embedded cluster; it outlives the one that started it, a
   assert.equal(await runningClusterUrl(dataDir, createLog('silent')), undefined)
 })
 
-test('a process goes on when the one that looked after the cluster is killed', async (t) => {
+test('a process continues when the one that kept the cluster is killed', async (t) => {
   const dataDir = await madeDataDir(t)
   const env = { CARTAGE_DATA_DIR: dataDir }
   const first = await startCartage(t, ['serve', '--no-worker'], env)
@@ -61,7 +61,7 @@ test('a process goes on when the one that looked after the cluster is killed', a
   assert.equal(await runningClusterUrl(dataDir, createLog('silent')), undefined)
 })
 
-test('five commands at once on a stopped installation all succeed, and leave it stopped', async (t) => {
+test('five concurrent commands on a stopped installation all succeed and leave it stopped', async (t) => {
   const dataDir = await madeDataDir(t)
   const env = { CARTAGE_DATA_DIR: dataDir, CARTAGE_DEMO_USER: 'off' }
   for (let round = 0; round < 2; round++) {
@@ -71,7 +71,7 @@ test('five commands at once on a stopped installation all succeed, and leave it 
   }
 })
 
-test('a process that starts while the last one leaves finds PostgreSQL or starts it', async (t) => {
+test('a process that starts while the last one stops finds PostgreSQL or starts it', async (t) => {
   const dataDir = await madeDataDir(t)
   const env = { CARTAGE_DATA_DIR: dataDir, CARTAGE_DEMO_USER: 'off' }
   let running = await startCartage(t, ['serve', '--no-worker'], env)
@@ -85,7 +85,7 @@ test('a process that starts while the last one leaves finds PostgreSQL or starts
   assert.equal(await running.stop(), 0)
 })
 
-test('a process that is about to start is a member: who leaves meanwhile leaves PostgreSQL running', async (t) => {
+test('a starting process counts as a member: another one that stops meanwhile leaves PostgreSQL running', async (t) => {
   const dataDir = await madeDataDir(t)
   const options = { dataDir, log: createLog('silent'), settings: { fsync: 'off' } }
   const first = await shareCluster(options)
@@ -100,7 +100,7 @@ test('a process that is about to start is a member: who leaves meanwhile leaves 
   assert.equal(await findPostmaster(home), undefined)
 })
 
-test('a server that does not let us in is named, and not stopped', async (t) => {
+test('a server that refuses the login is named and not stopped', async (t) => {
   const dataDir = await madeDataDir(t)
   const service = await startCartage(t, ['serve', '--no-worker'], { CARTAGE_DATA_DIR: dataDir })
   await service.kill()
@@ -116,7 +116,7 @@ test('a server that does not let us in is named, and not stopped', async (t) => 
   assert.equal(await runningClusterUrl(dataDir, createLog('silent')), undefined)
 })
 
-test('only serve makes an installation in a PostgreSQL of one’s own', async (t) => {
+test('only serve creates an installation in an own PostgreSQL server', async (t) => {
   const house = await setup(t)
   const namespace = randomName('ct').replaceAll('-', '_')
   const env = { ...installation(house), CARTAGE_NAMESPACE: namespace }
@@ -134,7 +134,7 @@ test('only serve makes an installation in a PostgreSQL of one’s own', async (t
   assert.equal(rowCount, 0)
 })
 
-test('where stdout is no terminal everything is JSON, and no key is in it: cartage user show tells the key', async (t) => {
+test('without a terminal on stdout everything is JSON without a key: `cartage user show` prints the key', async (t) => {
   const dataDir = await newDataDir(t)
   const env = { CARTAGE_DATA_DIR: dataDir, CARTAGE_LOG_LEVEL: 'warn' }
   const child = spawn(process.execPath, [...program, 'serve'], {

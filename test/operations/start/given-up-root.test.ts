@@ -34,7 +34,7 @@ const skip = process.getuid?.() !== 0 && 'only root can give root up'
 const log = createLog('silent')
 const run = promisify(execFile)
 
-test('started as root, the service and its PostgreSQL run as another user, and root alone reads the secret', {
+test('started as root, the service and its PostgreSQL run as another user, and only root reads the secret', {
   skip,
 }, async (t) => {
   const dataDir = await newDataDir(t)
@@ -62,11 +62,11 @@ test('started as root, the service and its PostgreSQL run as another user, and r
   assert.equal(await service.stop(), 0)
 })
 
-test('started as root, the service stores the files of imports as the user it runs as', {
+test('started as root, the service stores files of imports as the user it runs as', {
   skip,
 }, async (t) => {
   const dataDir = await newDataDir(t)
-  // As a start left it that was killed.
+  // As a killed start left it.
   await mkdir(join(dataDir, 'imports'), { mode: 0o700 })
   const env = { CARTAGE_DATA_DIR: dataDir, CARTAGE_DEMO_USER: 'off' }
   const service = await startCartage(t, ['serve'], env)
@@ -84,21 +84,21 @@ test('started as root, the service stores the files of imports as the user it ru
   assert.equal(await service.stop(), 0)
 })
 
-test('started as root on a PostgreSQL of one’s own, the service gives root up too', { skip }, async (t) => {
+test('started as root with an own PostgreSQL server, the service also gives up root', { skip }, async (t) => {
   const service = await startProcess(t, await newInstallation(t), ['serve', '--no-worker'])
   const { uid, gid } = await idsOf(service.pid)
   assert.ok(uid > 0 && gid > 0)
   assert.equal(await service.stop(), 0)
 })
 
-test('a package in a folder of root alone is served whole by a service that is not root', {
+test('a package in a folder only root can read is served completely by a service that is not root', {
   skip: skip || (!program[0]!.endsWith('bin/cartage.mjs') && 'dist/ is not of these sources: npm run build'),
 }, async (t) => {
   const [closed, dataDir] = [await newDataDir(t), await madeDataDir(t)]
   const root = dirname(dirname(program[0]!))
   for (const name of ['bin', 'dist', 'migrations', 'package.json'])
     await run('cp', ['-a', join(root, name), closed])
-  // The libraries that dist/ reads when it runs, with theirs.
+  // The libraries that dist/ loads when it runs, with their dependencies.
   const libraries = await librariesOf(root, ['@fastify/swagger-ui', 'libpg-query'])
   const paths = [...libraries].map((name) => join('node_modules', name))
   await run('cp', ['-a', '--parents', ...paths, closed], { cwd: root })
@@ -122,7 +122,7 @@ test('a package in a folder of root alone is served whole by a service that is n
   assert.equal(await service.stop(), 0)
 })
 
-test('root follows no link in the folder of the cluster, which another user owns', { skip }, async (t) => {
+test("root follows no link inside the cluster's folder, which another user owns", { skip }, async (t) => {
   const { dataDir, home, victim } = await madeCluster(t)
   const inData = ['cartage.conf', 'PG_VERSION', 'postmaster.pid'].map((name) => join('data', name))
   const beside = ['server.log', 'password', 'port', 'service.lock', 'members.lock', 'server.lock']
@@ -138,7 +138,7 @@ test('root follows no link in the folder of the cluster, which another user owns
   await startAndStop(dataDir, 'it works without the links')
 })
 
-test('root follows no link in the place of a folder of the cluster', { skip }, async (t) => {
+test('root follows no link in place of a folder of the cluster', { skip }, async (t) => {
   const { dataDir, home, victim } = await madeCluster(t)
   const aside = `${home.dataPath}.aside`
   await rename(home.dataPath, aside)
@@ -149,14 +149,14 @@ test('root follows no link in the place of a folder of the cluster', { skip }, a
   await assert.rejects(startEmbeddedCluster({ dataDir, log }), /data is a link or not a plain file/)
   for (const name of ['cartage.conf', 'postmaster.pid', 'PG_VERSION'])
     assert.equal(await readFile(join(folder, name), 'utf8'), 'of root')
-  // As after an initialisation that was killed half-way.
+  // As after a killed initialisation.
   await rm(home.dataPath)
   await plantLink(home, folder, `${home.dataPath}.new`)
   await startAndStop(dataDir, 'it is made anew')
   assert.equal(await readFile(join(folder, 'cartage.conf'), 'utf8'), 'of root')
 })
 
-test('a backup that holds anything but plain files and folders is not restored', async (t) => {
+test('a backup with anything but plain files and folders is not restored', async (t) => {
   const folder = await newDataDir(t)
   const note = tarEntry('cartage.json', Buffer.from(JSON.stringify({ format: 1, postgres: 15 })))
   const victim = join(folder, 'victim')
@@ -170,7 +170,7 @@ test('a backup that holds anything but plain files and folders is not restored',
   assert.equal(await readFile(victim, 'utf8'), 'of root')
 })
 
-test('links, devices, names that lead elsewhere and broken headers are refused wherever a tar has them', async () => {
+test('links, devices, outside paths and broken headers are refused anywhere in a tar', async () => {
   const hidden = changed('hidden', '2', '/etc/passwd')
   const broken = tarEntry('broken', hidden)
   broken[150] = 0x39
@@ -189,7 +189,7 @@ test('links, devices, names that lead elsewhere and broken headers are refused w
   }
 })
 
-/** The ids of a process, which are the same in every respect. */
+/** The user and group ids of a process, which must all be the same. */
 async function idsOf(pid: number): Promise<{ uid: number; gid: number }> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8')
   const numbers = (name: string) =>
@@ -199,7 +199,7 @@ async function idsOf(pid: number): Promise<{ uid: number; gid: number }> {
   return { uid: [...uids][0]!, gid: [...gids][0]! }
 }
 
-/** Names of libraries and of all that they use in turn. What lies in the folder of a library is copied with it. */
+/** Names of libraries and of their dependencies. Nested libraries are copied with the folder they are in. */
 async function librariesOf(root: string, names: readonly string[], known = new Set<string>()) {
   for (const name of names.filter((each) => !known.has(each))) {
     if (!existsSync(join(root, 'node_modules', name))) continue
@@ -229,7 +229,7 @@ async function plantLink(home: ClusterHome, target: string, path: string): Promi
   await lchown(path, home.identity!.uid, home.identity!.gid)
 }
 
-/** What stands in the way may be refused, unless it must work. */
+/** An obstacle may be refused, unless the start must work. */
 async function startAndStop(dataDir: string, must?: string): Promise<void> {
   try {
     const cluster = await shareCluster({ dataDir, log, settings: { fsync: 'off' } })

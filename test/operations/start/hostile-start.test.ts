@@ -29,7 +29,7 @@ test('a process becomes ready whatever locks tenants hold in their databases', a
   await holder.query('select pg_advisory_lock(7238001), pg_advisory_lock(7238003, hashtext($1))', [
     account.masterRole,
   ])
-  // As after a death in the midst of its deletion: repair finds a role without a key.
+  // As after a death during its deletion: repair finds a role without a key.
   await databases.control.query('delete from cartage.api_keys where role_name = $1', [key.role])
   await databases.control.query('update cartage.databases set migrated_to = null')
   await first.stop()

@@ -8,11 +8,11 @@ import { promisify } from 'node:util'
 import { findBinaries } from '../../../src/postgres/cluster/find-binaries.ts'
 import { type Setup, setup, type TestUser } from '../../support/service/setup.ts'
 
-// The commands of docs/operations.md, each against a tenant who waits for the operator.
+// The commands of docs/operations.md, each against a tenant prepared to attack the operator.
 
 const run = promisify(execFile)
 
-/** Takes superuser if it can, and tells who ran it. */
+/** Takes superuser if it can, and records who ran it. */
 const trap = `
   create table caught (who text, is_super text);
   grant insert on caught to public;
@@ -26,7 +26,7 @@ const trap = `
   end $$;
   create function trap_always() returns boolean immutable language plpgsql as $$ begin return public.trap(); end $$;`
 
-/** Names that an upgrade of PostGIS might call, in every form that fits better than PostgreSQL's own. */
+/** Names that an upgrade of PostGIS might call, in every form that matches better than PostgreSQL's own. */
 const shadows = `
   create function public.shadow_name(name, text) returns boolean language plpgsql as $$ begin return public.trap(); end $$;
   create operator public.= (leftarg = name, rightarg = text, function = public.shadow_name);
@@ -54,7 +54,7 @@ async function assertNobodyCaught(context: Setup, user: TestUser): Promise<void>
   assert.equal(supers.rowCount, 0)
 }
 
-/** Runs a program of PostgreSQL as the operator would, or as somebody who has a password. */
+/** Runs a program of PostgreSQL as the operator would, or as a user with a password. */
 async function program(
   { service }: Setup,
   name: string,
@@ -76,7 +76,7 @@ async function program(
   return stdout + stderr
 }
 
-test('an upgrade of PostGIS as the docs tell it runs nothing of a tenant', async (t) => {
+test('upgrading PostGIS as the docs say runs nothing of a tenant', async (t) => {
   const context = await setup(t)
   const { user, admin } = context
   await user.sql(trap.replace('$master', user.account.masterRole) + shadows)
@@ -100,7 +100,7 @@ test('an upgrade of PostGIS as the docs tell it runs nothing of a tenant', async
   assert.deepEqual((await user.sql('select * from seen')).rows, [{ place: 'POINT(1 2)' }])
 })
 
-test('a dump of a tenant is restored as the tenant, and runs nothing as anybody else', async (t) => {
+test('a dump of a tenant is restored as the tenant and runs nothing as another role', async (t) => {
   const context = await setup(t)
   const { user, createUser } = context
   await user.sql(`${trap.replace('$master', user.account.masterRole)}
@@ -129,7 +129,7 @@ test('a dump of a tenant is restored as the tenant, and runs nothing as anybody 
   ).catch((error: { stdout: string; stderr: string }) => error.stderr)
   assert.equal(restored, '')
   await assertNobodyCaught(context, heir)
-  // The first request gives the role its own password back.
+  // The first request restores the role's password.
   assert.equal(
     (await fetch(`${heir.base}/api/v2/sql?q=select+*+from+data&api_key=${heir.masterToken}`)).status,
     200,
@@ -141,7 +141,7 @@ test('a dump of a tenant is restored as the tenant, and runs nothing as anybody 
   await heir.sql(`insert into prepared (the_geom) values (CDB_LatLng(3, 4))`)
 })
 
-test('the docs hold the commands that were tried', async () => {
+test('the docs have the commands that were tested', async () => {
   const docs = await readFile(new URL('../../../docs/operations.md', import.meta.url), 'utf8')
   for (const part of [
     `PGOPTIONS='-c search_path=pg_catalog' psql -d cartage_u12 -c 'alter extension postgis update'`,

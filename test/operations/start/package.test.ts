@@ -11,7 +11,7 @@ import { newInstallation } from '../../support/service/installation.ts'
 
 const run = promisify(execFile)
 
-test('the package, installed from its tarball in an empty folder, has a client with types and a cartage that serves', async (t) => {
+test('the package, installed from its tarball in an empty folder, has a typed client and a cartage that serves', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'cartage-package-'))
   t.after(() => rm(folder, { recursive: true, force: true }))
   const { filename, files } = await pack(folder)
@@ -50,7 +50,7 @@ const quietly = {
   },
 }
 
-/** Answers why it could not be tried: what the package depends on comes from npm's cache, or from the registry. */
+/** Returns why it could not be tested: the dependencies come from npm's cache or the registry. */
 async function install(folder: string, filename: string): Promise<string | undefined> {
   await writeFile(join(folder, 'package.json'), '{}')
   try {
@@ -124,7 +124,7 @@ async function assertServes(t: TestContext, folder: string, cartage: string, ver
   assert.deepEqual(await gone, [0, null])
 }
 
-/** What is bundled can lack what its sources had. Everything that can be read without a key is, with all it loads. */
+/** A bundle can lack parts of its sources. Loads everything that needs no key, with all it loads. */
 async function assertPages(url: string): Promise<void> {
   const seen = new Set<string>()
   const visit = async (page: URL): Promise<void> => {

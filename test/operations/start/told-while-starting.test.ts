@@ -16,7 +16,7 @@ import { program } from '../../support/service/program.ts'
 const log = createLog('silent')
 const moments = 13
 
-test('SIGTERM at any moment of a start ends it quietly, and PostgreSQL with it', async (t) => {
+test('SIGTERM at any moment of a start ends it quietly, PostgreSQL included', async (t) => {
   const dataDir = await madeDataDir(t)
   const env = { CARTAGE_DATA_DIR: dataDir, CARTAGE_DEMO_USER: 'off' }
   const began = performance.now()
@@ -34,7 +34,7 @@ test('SIGTERM at any moment of a start ends it quietly, and PostgreSQL with it',
   }
 })
 
-test('SIGTERM during the very first start ends it quietly, and the next one works', async (t) => {
+test('SIGTERM during the very first start ends it quietly, and the next start works', async (t) => {
   const dataDir = await newDataDir(t)
   const env = { CARTAGE_DATA_DIR: dataDir, CARTAGE_DEMO_USER: 'off' }
   for (const afterMs of [600, 1_500]) {
@@ -45,7 +45,7 @@ test('SIGTERM during the very first start ends it quietly, and the next one work
   assert.equal(await (await startCartage(t, ['serve'], env)).stop(), 0)
 })
 
-test('SIGTERM ends a start at once that waits for a silent database', async (t) => {
+test('SIGTERM ends a start that waits for a silent database at once', async (t) => {
   const silent = createServer(() => undefined).listen(0, '127.0.0.1')
   t.after(() => silent.close())
   await once(silent, 'listening')
@@ -62,7 +62,7 @@ test('SIGTERM ends a start at once that waits for a silent database', async (t) 
   }
 })
 
-/** Starts a process and tells it to stop at that moment; how it ended, what it complained of and how long that took. */
+/** Starts a process and stops it at that moment; returns how it ended, its error output and the time it took. */
 async function startAndTell(
   env: Readonly<Record<string, string>>,
   moment: number | Promise<unknown>,

@@ -18,16 +18,17 @@ import { scriptArgs } from '../../support/service/script.ts'
 
 const log = createLog('silent')
 
-// A process in another pid namespace sees no process of this one and, in another IPC namespace, none of its memory, as in a second container on the same volume.
+// A process in another pid namespace sees no process of this one and, in another IPC namespace, none of its memory, as
+// in a second container on the same volume.
 const skip = process.getuid?.() !== 0 && 'only root can make a pid namespace'
 
-test('a second PostgreSQL does not start on live files, whatever can be seen of the first', {
+test('a second PostgreSQL does not start on live files, whatever it can see of the first', {
   skip,
 }, async (t) => {
   const dataDir = await madeDataDir(t)
   const keeper = await holdCluster(t, dataDir)
   const { dataPath } = await openHome(dataDir, log)
-  // Its keeper is dead, and its id means nothing in the other container.
+  // Its keeper is dead, and its pid means nothing in the other container.
   keeper.child.kill('SIGKILL')
   await once(keeper.child, 'exit')
   const before = await readFile(join(dataPath, 'postmaster.pid'), 'utf8')
@@ -39,7 +40,7 @@ test('a second PostgreSQL does not start on live files, whatever can be seen of 
   assert.deepEqual([servers, isAlive(keeper.pid)], [[keeper.pid], true])
 })
 
-test('a server that was started by hand, without our lock, keeps a second one away as well', {
+test("a server started by hand, without the service's lock, keeps a second one away too", {
   skip,
 }, async (t) => {
   const dataDir = await madeDataDir(t)
@@ -54,7 +55,7 @@ test('a server that was started by hand, without our lock, keeps a second one aw
   assert.equal(isAlive(keeper.pid), true)
 })
 
-test('a command in another container joins the cluster, and one that is left there takes it over', {
+test('a command in another container joins the cluster, and takes it over if it is left alone', {
   skip,
 }, async (t) => {
   const dataDir = await madeDataDir(t)
@@ -69,7 +70,7 @@ test('a command in another container joins the cluster, and one that is left the
   assert.deepEqual(serverProcesses((await openHome(dataDir, log)).dataPath), [])
 })
 
-test('of many that find the lock of a dead process, one at a time has it', async (t) => {
+test('of many processes that find the lock of a dead one, only one at a time takes it', async (t) => {
   const home = await openHome(await newDataDir(t), log)
   let holders = 0
   let turns = 0

@@ -6,7 +6,7 @@ import { embeddedSuperuser, newDataDir } from '../../support/service/data-dir.ts
 import { type RunningProcess, startCartage } from '../../support/service/processes.ts'
 import { laterName, makeDataDirOf, makeLaterVersion } from '../../support/service/released.ts'
 
-// The tokens and the secret of test/operations/released/0.1.0, whose records hold their hashes.
+// The tokens and the secret of test/operations/released/0.1.0, whose records have their hashes.
 const secrets = {
   CARTAGE_SECRET: 'the-secret-of-the-upgrade-test-0.1.0',
   CARTAGE_ADMIN_TOKEN: 'the-admin-token-of-the-upgrade-test',
@@ -27,7 +27,7 @@ const later = {
   host: 'alter table cartage.flights add column later integer not null default 7;',
 }
 
-test('a data directory of 0.1.0 is upgraded with all that is in it', async (t) => {
+test('a data directory of 0.1.0 is upgraded with all its contents', async (t) => {
   const dataDir = await newDataDir(t)
   await makeDataDirOf('0.1.0', dataDir)
   const service = await startLater(t, dataDir)
@@ -35,8 +35,8 @@ test('a data directory of 0.1.0 is upgraded with all that is in it', async (t) =
   await t.test('every database has the later migration', (t) => everyDatabaseIsLater(t, dataDir))
   await t.test('master keys work, and the rows are there', () => masterKeysWork(house))
   await t.test('regular keys may do what they were granted, and no more', () => regularKeysWork(house))
-  await t.test('a table that is made again gets its grants back', () => grantsComeBack(house))
-  await t.test('the job that waited runs, and the one that was done still is', () => jobsGoOn(house))
+  await t.test('a table that is created again gets its grants back', () => grantsComeBack(house))
+  await t.test('the waiting job runs, and the done one still is', () => jobsGoOn(house))
   await t.test('users, members and keys can be added and removed', () => accountsChange(house))
   assert.equal(await service.stop(), 0)
 })
@@ -120,10 +120,10 @@ function callers(t: TestContext, url: string) {
   return { as, rows }
 }
 
-/** The version after this one, on a data directory. */
+/** Starts the next version on a data directory. */
 async function startLater(t: TestContext, dataDir: string): Promise<RunningProcess> {
   const folder = await newDataDir(t)
-  // The service reads its files as another user than root.
+  // The service does not read its files as root.
   await chmod(folder, 0o755)
   const program = await makeLaterVersion(folder, later)
   const env = { ...secrets, CARTAGE_DATA_DIR: dataDir, CARTAGE_DEMO_USER: 'off' }

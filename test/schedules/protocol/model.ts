@@ -1,15 +1,15 @@
 import type { Act } from '../../support/search/search.ts'
 
 /**
- * A schedule in the hands of two workers, on a clock that may jump and a control database that may lose the end of its
- * log. Due times are 1, 2, 3, ... Each guard can be left out, which shows what it is for.
+ * A schedule run by two workers, on a clock that may jump and a control database that may lose the end of its log. Due
+ * times are 1, 2, 3, ... Each guard can be switched off, which shows what it is for.
  */
 export type Guards = Readonly<{
-  /** A worker that finds the row of the schedule locked passes it over. */
+  /** A worker skips a schedule whose row is locked. */
   isRowLocked: boolean
   /** The job, the record of the due time and the next due time are one transaction. */
   isOneTransaction: boolean
-  /** The next due time follows the last one, and not the clock. */
+  /** The next due time follows the last one, not the clock. */
   followsLast: boolean
 }>
 
@@ -18,17 +18,17 @@ export const allGuards: Guards = { isRowLocked: true, isOneTransaction: true, fo
 export const chances = ['crash', 'forward', 'back', 'failOver'] as const
 export type Chance = (typeof chances)[number]
 
-/** What is in the log of the control database: jobs and records by due time, and the first one that is not handled. */
+/** The log of the control database: jobs and records by due time, and the first due time not handled. */
 type Log = Readonly<{ jobs: readonly number[]; records: readonly number[]; next: number }>
 
-/** What a worker has read, and how far it is: it has made the jobs, but not yet the records. */
+/** What a worker has read and how far it is: it has created the jobs, but not yet the records. */
 type Work = Readonly<{ due: readonly number[]; next: number; hasMadeJobs: boolean }>
 
 export type State = Readonly<{
   ids: number
   now: number
   log: Log
-  /** Where the replica has stopped to follow; null: it follows. */
+  /** Where the replica has stopped following; null: it follows. */
   replica: Log | null
   workers: readonly (Work | null)[]
   left: Readonly<Record<Chance, number>>
@@ -58,7 +58,7 @@ export function actsOf(guards: Guards, state: State): readonly Act<State>[] {
   ]
 }
 
-/** Locks a schedule that is due, and decides about its due times. */
+/** Locks a schedule that is due and handles its due times. */
 function look({ isRowLocked, followsLast }: Guards, state: State, index: number): readonly Act<State>[] {
   const { now, log, workers } = state
   const isLocked = isRowLocked && workers.some((other) => other !== null)
@@ -97,7 +97,7 @@ function faults(state: State): readonly Act<State>[] {
     acts.push(['the clock jumps ahead', { ...spend('forward'), now: lastTime }])
   if (left.back > 0 && now > 1) acts.push(['the clock is set back', { ...spend('back'), now: 1 }])
   if (left.failOver > 0) acts.push(['the replica falls behind', { ...spend('failOver'), replica: log }])
-  // All sessions end with the old primary, and so do the transactions of the workers.
+  // All sessions end with the old primary, and so do the workers' transactions.
   if (replica)
     acts.push([
       'the control database fails over',

@@ -1,19 +1,19 @@
 import type { Act } from '../../support/search/search.ts'
 
 /**
- * One job that tells one address of its end, in the hands of two senders that may be killed or overtaken, and an address that
- * may refuse a message or take it without an answer. Each guard can be left out, which shows what it is for.
+ * One job that notifies one address of its end, two senders that may be killed or overtaken, and an address that may
+ * refuse a message or take it without an answer. Each guard can be switched off, which shows what it is for.
  */
 export type Guards = Readonly<{
   /** The end of the job and its message are one transaction. */
   isOneTransaction: boolean
-  /** A sender that has written nothing for the time of its lease is overtaken. */
+  /** A sender that writes nothing for the time of its lease loses the message. */
   hasLease: boolean
-  /** Only the sender of the last attempt writes its outcome, and the body of the message. */
+  /** Only the sender of the last attempt writes its outcome and the body of the message. */
   isFenced: boolean
   /** The body is written before it is sent. */
   keepsBody: boolean
-  /** That a message was delivered is written after its answer. */
+  /** The delivery is recorded after the answer. */
   waitsForAnswer: boolean
 }>
 
@@ -30,14 +30,14 @@ export type Chance = (typeof chances)[number]
 
 type Message = Readonly<{
   status: 'pending' | 'delivered' | 'undelivered'
-  /** The number of the one who made it. */
+  /** The number of the sender that wrote it. */
   body: number | null
   claim: number | null
   /** A sender may claim it. */
   isDue: boolean
 }>
 
-/** An attempt: what the sender knows of the message, and what came of sending it. */
+/** An attempt: what the sender knows of the message, and the result of sending it. */
 type Attempt = Readonly<{ claim: number; body: number | null; outcome: 'none' | 'taken' | 'failed' }>
 
 export type State = Readonly<{
@@ -46,7 +46,7 @@ export type State = Readonly<{
   job: 'running' | 'telling' | 'ended'
   message: Message | null
   senders: readonly (Attempt | null)[]
-  /** The bodies that came to the address, and how often it took one since the last request to send it. */
+  /** The bodies that the address received, and how often it accepted one since the last request to send it. */
   bodies: readonly number[]
   received: number
   left: Readonly<Record<Chance, number>>
@@ -145,7 +145,7 @@ function writeOutcome(
   const ended = put(state, index, null)
   if (!waitsForAnswer || (isFenced && message.claim !== number))
     return [`sender ${index} has nothing to write`, ended]
-  // Once its time is over, a message that was not taken is given up.
+  // A message that was not accepted is given up after its time.
   const failedStatus = state.left.giveUp > 0 ? 'pending' : 'undelivered'
   const status = outcome === 'taken' ? 'delivered' : failedStatus
   const left = { ...state.left, giveUp: 0 }
@@ -153,7 +153,7 @@ function writeOutcome(
   return [`sender ${index} writes the outcome: ${status}`, { ...ended, message: written, left }]
 }
 
-/** The lease is longer than an attempt, unless the sender was killed or its machine stood still. */
+/** The lease is longer than an attempt, unless the sender was killed or its machine froze. */
 function leaseEnds({ hasLease }: Guards, state: State): readonly Act<State>[] {
   const { message, senders, left } = state
   if (!hasLease || message?.status !== 'pending' || message.isDue) return []

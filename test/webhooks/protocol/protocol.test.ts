@@ -24,7 +24,7 @@ function look(t: TestContext, guards: Guards) {
   return found
 }
 
-test('every final state is delivered or listed, whoever is killed, overtaken or refused', (t) => {
+test('every final state is delivered or listed, whichever sender is killed, overtaken or refused', (t) => {
   const found = look(t, allGuards)
   assert.equal(found.violation, undefined, story(found))
   assert.ok(found.states > 1_000)
