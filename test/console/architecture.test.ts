@@ -5,7 +5,9 @@ import { test } from 'node:test'
 
 const root = resolve('console')
 
-/** The layers, from top to bottom. Every other folder is a page; pages do not import each other. Imports go down only. */
+/**
+ * The layers, from top to bottom. Every other folder is a page; pages do not import each other. Imports go down only.
+ */
 const layers = [
   'main.tsx',
   'core.ts',
@@ -30,9 +32,9 @@ test('a file of the console imports from its own folder or from a layer below', 
   assert.deepEqual(culprits, [])
 })
 
-test('the console imports only the client, the contract, the file import and the lexer, which run in a browser, and the service imports nothing of the console', async () => {
+test('the console imports only the client, the contract, the file import and the lexer, and the service imports nothing of the console', async () => {
   const outside = new Set((await imports()).map(({ to }) => to).filter((to) => to.startsWith('..')))
-  // Iterating a set also visits what is added meanwhile.
+  // Iterating a set also visits what is added during the loop.
   for (const path of outside) {
     assert.match(path, /^\.\.\/src\/(client|contract|file-import|sql-text)\/[\w/-]+\.ts$/)
     const text = await readFile(join(root, path), 'utf8')
@@ -69,7 +71,7 @@ test('a folder of the console or of its tests has at most 20 files', async () =>
   )
 })
 
-test('two types that the console exports have two names', async () => {
+test('no two types that the console exports have the same name', async () => {
   const files = new Map<string, string[]>()
   for (const [file, text] of await sources()) {
     for (const [, name] of text.matchAll(/^export (?:type|interface|class) (\w+)/gm))

@@ -5,7 +5,7 @@ import { axeFindings } from './support/axe.ts'
 import { keys, openFirefox } from './support/firefox.ts'
 import { provideConsole } from './support/provide-console.ts'
 
-test('in Firefox too people sign in, run SQL, see rows, and open every page', async (t) => {
+test('people can sign in, run SQL, see rows and open every page in Firefox', async (t) => {
   await provideConsole()
   const { url, user } = await setup(t)
   const tab = await openFirefox(t)

@@ -22,7 +22,7 @@ const tricks: Record<string, (write: (n: number) => string) => string> = {
     `<script>fetch(${JSON.stringify(write(8))}, { credentials: 'include' })</script>`,
 }
 
-test('the service asks no browser for a password, so no browser keeps a token that another site could use', async (t) => {
+test('the service never asks a browser for a password, so no browser stores a token that another site could use', async (t) => {
   const { user, url } = await setup(t)
   await user.sql('create table written (n int)')
   // The browser has the password, in case it is asked.
@@ -37,7 +37,7 @@ test('the service asks no browser for a password, so no browser keeps a token th
   assert.deepEqual(await writtenBy(user), [])
 })
 
-test('a token that a browser keeps anyway is ignored for images, forms and links of another site', async (t) => {
+test('a token that a browser stores anyway is ignored for images, forms and links of another site', async (t) => {
   const bundle = await setup(t)
   const { user } = bundle
   await user.sql('create table written (n int)')
@@ -68,7 +68,7 @@ test('a page of another site can use its own token with fetch', async (t) => {
   assert.equal(status, 200)
 })
 
-test('a browser is recognised over plain HTTP too, and programs are asked for Basic', async (t) => {
+test('a browser is recognised over plain HTTP too, and only programs are asked for Basic', async (t) => {
   const { url, user } = await setup(t)
   const firefox = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0'
   const challenge = async (
@@ -120,7 +120,7 @@ async function openPage(
   return context.newPage()
 }
 
-/** A proxy asks for Basic once. From then on the browser sends the token on its own. */
+/** A proxy asks for Basic once. From then on the browser sends the token by itself. */
 async function rememberToken(t: TestContext, { url, user }: Setup, page: Page): Promise<string> {
   const front = await startFront(t, url)
   front.next({ status: 401, headers: { 'www-authenticate': 'Basic realm="proxy"' } })

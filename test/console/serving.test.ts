@@ -7,7 +7,7 @@ import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { setup } from '../support/service/setup.ts'
 import { provideConsole } from './support/provide-console.ts'
 
-// Not awaited here: tests of another file in this process could end first, and with them the clean-up of all.
+// Not awaited here: tests of another file in this process could end first and with them the clean-up of all.
 before(provideConsole)
 
 test('every path of the console serves its page, which can run and load only files of the console', async (t) => {

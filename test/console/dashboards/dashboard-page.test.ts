@@ -29,7 +29,7 @@ async function publish(user: TestUser, change: object = {}): Promise<void> {
   assert.ok(answer.ok, await answer.text())
 }
 
-test('a person without an account sees a public dashboard by its link, with the values of filters in the address', async (t) => {
+test('a person without an account sees a public dashboard by its link, with the filter values in the address', async (t) => {
   const { page, user } = await openConsole(t, { drawsMaps: true })
   await user.sql(`${tables}; grant select on cities to public`)
   const params = { country: { type: 'text', default: 'FR' } }
@@ -58,7 +58,7 @@ test('a person without an account sees a public dashboard by its link, with the 
   await assertAccessibleEverywhere(page)
 })
 
-test('a dashboard that is not public, or not there, is 404 on its page, also for its owner', async (t) => {
+test('the page of a private or missing dashboard is 404, also for its owner', async (t) => {
   const { user } = await openConsole(t)
   await publish(user, { public: false })
   const open = async (path: string) => {
@@ -80,7 +80,7 @@ test('a dashboard that is not public, or not there, is 404 on its page, also for
   assert.equal((await open('cities?api_key=wrong')).status, 401)
 })
 
-test('the rows of a table on a dashboard are sorted by a press on the head of a column, with the keyboard too', async (t) => {
+test('a press on a column head sorts the rows of a table on a dashboard, with the keyboard too', async (t) => {
   const { page, user, signInAt } = await openConsole(t)
   const save = (more = '') =>
     saved(user, 'things', {

@@ -11,7 +11,7 @@ const tables = `create table cities (name text, country text, people bigint, geo
   insert into cities values ('Paris', 'FR', 2100000, st_point(2.35, 48.86, 4326)), ('Lyon', 'FR', 500000, st_point(4.8, 45.7, 4326)),
     ('Oslo', 'NO', 700000, st_point(10.7, 59.9, 4326))`
 
-/** Queries of which two have the parameter `country`. */
+/** Queries, two of which have the parameter `country`. */
 async function makeQueries(user: TestUser): Promise<void> {
   await user.sql(tables)
   const params = { country: { type: 'text', default: 'FR' } }
@@ -52,7 +52,7 @@ const parts = [
   { id: 'gone', title: 'Gone', query: 'nowhere', as: 'table', x: 0, y: 2, w: 4, h: 3 },
 ]
 
-test('a dashboard is made of saved queries, with a filter, moved and resized with the keyboard and by drag, and saved', async (t) => {
+test('a dashboard is built from saved queries with a filter, moved and resized with keyboard and mouse, and saved', async (t) => {
   const house = await openConsole(t)
   const { page, user } = house
   await makeQueries(user)
@@ -81,7 +81,7 @@ test('a dashboard is made of saved queries, with a filter, moved and resized wit
   await page.getByRole('button', { name: 'Add filter' }).click()
   await page.getByRole('menuitem', { name: 'country' }).click()
   assert.equal(await page.getByLabel('First value').inputValue(), 'FR')
-  // By arrow keys, and by drag: the table goes to the left, and the number below it.
+  // By arrow keys and by drag: the table goes left, and the number below it.
   await page.getByRole('button', { name: 'Resize people' }).press('ArrowDown')
   await page.getByRole('button', { name: 'Move people' }).press('ArrowRight')
   const handle = (await page.getByRole('button', { name: 'Move cities' }).boundingBox())!
@@ -108,7 +108,7 @@ test('a dashboard is made of saved queries, with a filter, moved and resized wit
   await page.getByRole('link', { name: 'Cities of a country' }).waitFor()
 })
 
-test('a filter sets the parameter of the queries that have it, and an error stays in its part', async (t) => {
+test('a filter sets the parameter in the queries that have it, and an error stays in its part', async (t) => {
   const house = await openConsole(t)
   const { page, user } = house
   await makeQueries(user)
@@ -130,7 +130,7 @@ test('a filter sets the parameter of the queries that have it, and an error stay
   await assertAccessibleEverywhere(page)
 })
 
-test('a dashboard is read again by hand and by the clock while it is visible, and keeps its rows until the new ones are there', async (t) => {
+test('a dashboard is read again by hand and by the clock while visible, and keeps its rows until the new ones arrive', async (t) => {
   const house = await openConsole(t)
   const { page, user } = house
   await makeQueries(user)
@@ -162,7 +162,7 @@ test('a dashboard is read again by hand and by the clock while it is visible, an
   await partOf(page, 'People').getByText('3,100,000').waitFor()
 })
 
-test('a part shows its rows as a map, drawn in the browser, or as a chart, whose kind is chosen in the editor', async (t) => {
+test('a part shows its rows as a map drawn in the browser, or as a chart whose kind is chosen in the editor', async (t) => {
   const house = await openConsole(t, { drawsMaps: true })
   const { page, user } = house
   await makeQueries(user)
@@ -207,7 +207,7 @@ test('Share makes a dashboard public, and says which queries are not', async (t)
   await page.getByText('public', { exact: true }).waitFor()
 })
 
-test('a dashboard with changes that are not saved asks before another page is opened, and before the tab closes', async (t) => {
+test('a dashboard with unsaved changes asks before another page opens and before the tab closes', async (t) => {
   const house = await openConsole(t)
   const { page, user } = house
   await put(user, 'one', { title: 'One' })
@@ -237,7 +237,7 @@ test('a dashboard with changes that are not saved asks before another page is op
   const closing = await asked
   assert.equal(closing.type(), 'beforeunload')
   await closing.dismiss()
-  // What is as it was, or saved, needs no question.
+  // Unchanged or saved, it asks nothing.
   await title.fill('One')
   await page.getByText('Not saved yet').waitFor({ state: 'detached' })
   await page.getByRole('link', { name: 'Cancel' }).click()
@@ -254,7 +254,7 @@ test('a dashboard with changes that are not saved asks before another page is op
   assert.equal((await read(user, 'one')).title, 'Saved title')
 })
 
-test('two who edit a dashboard at once see it when they save, and load or replace what the other has saved', async (t) => {
+test("two people who edit a dashboard at once see it when they save, and load or replace the other's changes", async (t) => {
   const house = await openConsole(t)
   const { page, user } = house
   await put(user, 'one', { title: 'One' })
@@ -292,7 +292,7 @@ test('two who edit a dashboard at once see it when they save, and load or replac
   await page.getByRole('heading', { name: 'Deleted meanwhile' }).waitFor()
 })
 
-test('a dashboard that somebody has saved since it was opened is not deleted before its editor has seen that', async (t) => {
+test('a dashboard saved by another person since it was opened is not deleted before its editor has seen that', async (t) => {
   const house = await openConsole(t)
   const { page, user } = house
   await put(user, 'one', { title: 'One' })
@@ -320,7 +320,7 @@ test('a dashboard that somebody has saved since it was opened is not deleted bef
   assert.equal((await fetch(gone)).status, 404)
 })
 
-test('a dashboard with changes that are not saved asks once before its editor signs out', async (t) => {
+test('a dashboard with unsaved changes asks once before its editor signs out', async (t) => {
   const house = await openConsole(t)
   const { page, user } = house
   await put(user, 'one', { title: 'One' })

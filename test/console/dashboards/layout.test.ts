@@ -9,7 +9,7 @@ type Part = ReturnType<typeof part>
 const placesOf = (parts: readonly Part[]) =>
   Object.fromEntries(parts.map(({ id, x, y, w, h }) => [id, `${x},${y} ${w}x${h}`]))
 
-test('a part that is moved pushes others down, and past them it goes up to where there is room', () => {
+test('a part that is moved pushes others down, or past them up to free space', () => {
   const start = [part('a', 0, 0, 6, 2), part('b', 6, 0, 6, 4), part('c', 0, 2, 6, 3)]
   assert.deepEqual(placesOf(placed(start, 'c', { y: 0 })), { a: '0,3 6x2', b: '6,0 6x4', c: '0,0 6x3' })
   assert.deepEqual(placesOf(stepped(start, 'a', 'down')), { a: '0,3 6x2', b: '6,0 6x4', c: '0,0 6x3' })
@@ -25,7 +25,7 @@ test('a part that is moved pushes others down, and past them it goes up to where
   assert.deepEqual(freePlace(start, 12, 2), { x: 0, y: 5, w: 12, h: 2 })
 })
 
-test('parts never lie over each other, however they are moved and resized', () => {
+test('parts never overlap, however they are moved and resized', () => {
   const size = { w: fc.integer({ min: 1, max: 12 }), h: fc.integer({ min: 1, max: 9 }) }
   const acts = fc.array(
     fc.record({

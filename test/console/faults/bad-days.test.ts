@@ -94,7 +94,7 @@ test('markup stays text in completions, errors, drafts and notices, however long
   assert.equal(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), true)
 })
 
-test('in a browser without storage the console says so, and works until the tab is closed', async (t) => {
+test('in a browser without storage the console says so and works until the tab is closed', async (t) => {
   const { page, signIn } = await openConsole(t)
   await page.addInitScript(() => {
     IDBFactory.prototype.open = () => {
@@ -159,7 +159,7 @@ test('two tabs that open at once share the first draft', async (t) => {
   assert.equal(await others[0]!.getByRole('button', { name: /^query \d$/ }).count(), 1)
 })
 
-test('a draft is not lost if its tab is closed while the browser stores it', async (t) => {
+test('a draft is saved although its tab is closed while the browser stores it', async (t) => {
   const { page, context, url, signIn, user } = await openConsole(t)
   await signIn()
   await editor(page).waitFor()

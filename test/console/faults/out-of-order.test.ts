@@ -20,7 +20,7 @@ test('of two catalog requests the later one counts, whichever is answered last',
   await page.getByRole('option', { name: 'public.newer' }).waitFor()
 })
 
-test('of two lists of jobs that of the later filter is shown, whichever is answered last', async (t) => {
+test('the list of jobs is that of the later filter, whichever request is answered last', async (t) => {
   const { page, signInAt } = await openConsole(t)
   await signInAt('/jobs/new')
   await page.getByLabel('Statement 1', { exact: true }).fill('select 1')

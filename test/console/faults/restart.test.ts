@@ -36,7 +36,7 @@ test('if the service is killed during a query the console says that rows are mis
   await eventually(async () => assert.deepEqual(await cells(page), [['8']]))
 })
 
-test('a job is followed to its end over a restart of the service, however long that takes', async (t) => {
+test('a job is followed to its end across a restart of the service, however long that takes', async (t) => {
   const { page, signInAt, user, url, stop, restart } = await openOnProcess(t)
   await user.sql('create table go (n int)')
   const client = createClient({ baseUrl: url, username: user.username, token: user.masterToken })
@@ -82,7 +82,7 @@ test('if the service is killed during an upload neither rows nor table are left,
 
 const away = (page: Page) => page.getByText('The service does not answer. Retrying. What you type is saved.')
 
-/** The console of a separate process. The worker is that of the set-up, so that jobs run without this process. */
+/** Opens the console of a separate process. The set-up has the worker, so jobs run without this process. */
 async function openOnProcess(t: TestContext) {
   let serving: RunningProcess | undefined
   const start = async ({ service, keys }: Setup, port = '0') => {

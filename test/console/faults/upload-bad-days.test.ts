@@ -183,7 +183,7 @@ function readProcess(pid: string) {
     const isRenderer = readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('--type=renderer')
     return [{ pid, parent, megabytes: Number(kilobytes) / 1024, isRenderer }]
   } catch {
-    // The process has ended.
+    // The process has already ended.
     return []
   }
 }

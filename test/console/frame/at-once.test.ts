@@ -52,7 +52,7 @@ test('a dialog, the palette and a menu take keys as soon as they open', async (t
 
 type Key = Readonly<{ key: string; altKey?: boolean; ctrlKey?: boolean }>
 
-/** Presses a key in the first task after the text has appeared. */
+/** Presses a key in the first task after the text appears. */
 function pressOnceSeen(page: Page, text: string, key: Key): Promise<void> {
   return page.evaluate(
     ({ wanted, init }) => {
@@ -67,7 +67,7 @@ function pressOnceSeen(page: Page, text: string, key: Key): Promise<void> {
   )
 }
 
-/** Presses a key, and tells what has the focus in the next task. */
+/** Presses a key, and returns what has the focus in the next task. */
 function pressAndLook(page: Page, key: Key) {
   return page.evaluate(
     async (init) => {

@@ -38,7 +38,7 @@ test('an open tab signs in a new one, and signing out ends both and leaves nothi
   })
 })
 
-test('a tab that was signed out gives its key to no other tab, even before it has reloaded', async (t) => {
+test('a signed-out tab gives its key to no other tab, even before it has reloaded', async (t) => {
   const { page, context, url, signInAt } = await openConsole(t)
   await signInAt('/account')
   await page.getByText('Signed in with the Master key').waitFor()
@@ -52,11 +52,11 @@ test('a tab that was signed out gives its key to no other tab, even before it ha
     return messages
   })
   await page.getByLabel('API key').waitFor()
-  // The reloaded page asks too, after everything that the old one has sent.
+  // The reloaded page asks too, after all messages of the old one.
   await eventually(async () => assert.deepEqual(await heard.jsonValue(), [{ kind: 'ask' }]))
 })
 
-test('a visitor without a key browses the public data of an account', async (t) => {
+test('a visitor without a key can browse the public data of an account', async (t) => {
   const { page, goTo, user } = await openConsole(t)
   await goTo('/account')
   await page.getByLabel('User').fill(user.username)
@@ -136,7 +136,7 @@ test('sign-in and frame are accessible, light or dark, narrow or wide', async (t
   await assertAccessibleEverywhere(page)
 })
 
-test('no text becomes code or markup: the policy of the page throws', async (t) => {
+test("no text becomes code or markup: the page's content security policy throws", async (t) => {
   const { page, goTo } = await openConsole(t, { expected: /Content Security Policy|requires 'Trusted/ })
   await goTo('/')
   const refused = await page.evaluate(() => {

@@ -43,7 +43,7 @@ test('a new user drops a CSV, sees it on a map, creates a key that can only read
   assert.match(JSON.parse(await inShell(refused, token)).error[0], /permission denied/)
 })
 
-/** Drops a file. The code is a string, so that it is not compiled here. */
+/** Drops a file. The code is a string, so that the test compiler leaves it alone. */
 async function dropFile(page: Page, name: string, content: string): Promise<void> {
   await page.evaluate(`{
     const dataTransfer = new DataTransfer()

@@ -28,7 +28,7 @@ test('tables created by a job or in another tab appear in completion and in the 
   await page.getByRole('link', { name: 'SQL' }).click()
   await assertCompleted(page, 'made_by_a_job')
 
-  // By another program: the palette asks the database each time it opens.
+  // Created by another program: the palette reads the database each time it opens.
   const { sql } = createClient({ baseUrl: url, username: user.username, token: user.masterToken })
   await sql('create table made_by_a_program (n int)')
   await page.keyboard.press('Control+k')
@@ -37,7 +37,7 @@ test('tables created by a job or in another tab appear in completion and in the 
     await page.getByRole('option', { name: `public.${name}, table` }).waitFor({ timeout: 20_000 })
 })
 
-test('a number of rows that PostgreSQL estimates is called so', async (t) => {
+test('an estimated number of rows is shown as an estimate', async (t) => {
   const { page, signInAt, goTo, user } = await openConsole(t)
   await user.sql('create table places as select 1 as n from generate_series(1, 1234); analyze places')
   await signInAt('/tables')

@@ -12,7 +12,7 @@ async function signOut(page: Page, username: string): Promise<void> {
   await page.getByLabel('API key').waitFor()
 }
 
-test('signing out reaches a tab that shows another page just now', async (t) => {
+test('signing out reaches a tab on another page', async (t) => {
   const { page, context, url, signIn, user } = await openConsole(t)
   await signIn()
   const second = await context.newPage()
@@ -69,7 +69,7 @@ test('signing in with a weaker key over an open page hides what was on it', asyn
   await eventually(async () => assert.doesNotMatch((await editor(page).textContent()) ?? 'secret', /secret/))
 })
 
-test('a draft that is written while signing out is kept for its key, and for nobody else', async (t) => {
+test('a draft written while signing out is kept, and only for its key', async (t) => {
   const { page, context, url, signIn, signInAt, user } = await openConsole(t)
   await signIn()
   const second = await context.newPage()
@@ -88,7 +88,7 @@ test('a draft that is written while signing out is kept for its key, and for nob
   await eventually(async () => assert.match((await editor(page).textContent()) ?? '', /a last word/))
 })
 
-test('forgetting this computer forgets also what was written a moment ago', async (t) => {
+test('forgetting this computer deletes also what was written a moment ago', async (t) => {
   const { page, signInAt, user } = await openConsole(t)
   await signInAt('/sql')
   await write(page, "select 'a last word'")

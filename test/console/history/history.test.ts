@@ -42,12 +42,12 @@ test('what was run in one browser is in the history of another, until it is dele
     .click()
   await again.getByText('No statements found.').waitFor()
   assert.deepEqual((await history.list()).statements, [])
-  // What a browser has stored itself stays until it is deleted there.
+  // A browser keeps what it stored itself until it is deleted there.
   const own = await openHistory(page)
   await own.getByRole('button', { name: /found_everywhere/ }).waitFor()
 })
 
-test('the page of a key has what was run with it, by its holder and by the holder of the Master key', async (t) => {
+test('the page of a key shows what was run with it, to its holder and to the holder of the Master key', async (t) => {
   const house = await openConsole(t)
   const { page, user, signInAt, goTo } = house
   const { keys, history } = clientOf(t, house)
@@ -75,7 +75,7 @@ test('the page of a key has what was run with it, by its holder and by the holde
   assert.equal(await dialog.getByText('by_master').count(), 0)
 })
 
-test('where the service keeps no history, or does not answer, the browser keeps its own', async (t) => {
+test('without a history of the service the browser keeps its own', async (t) => {
   const house = await openConsole(t, { setup: { isIsolated: true, config: { historyDays: 0 } } })
   const { page, signInAt, goTo } = house
   await signInAt('/sql')
@@ -104,7 +104,7 @@ test('where the service keeps no history, or does not answer, the browser keeps 
   await page.getByText('The operator of this service keeps no history of statements.').waitFor()
 })
 
-/** A browser in which nobody has signed in before. */
+/** A browser without any earlier sign-in. */
 async function freshBrowser(
   t: TestContext,
   url: string,

@@ -63,7 +63,7 @@ test('a person without an account sees the map, its title, legend, scale, attrib
   await popup.waitFor({ state: 'detached' })
 })
 
-test('the page of a map is used with the keyboard alone, and on a phone', async (t) => {
+test('the page of a map can be used with the keyboard alone, and on a phone', async (t) => {
   const { page, user } = await openConsole(t, {
     drawsMaps: true,
     context: { viewport: { width: 360, height: 640 } },
@@ -89,7 +89,7 @@ test('the page of a map is used with the keyboard alone, and on a phone', async 
   await assertAccessibleEverywhere(page)
 })
 
-test('what is drawn has its popup, also while other parts of the map are loading', async (t) => {
+test('what is drawn has its popup while other parts of the map are loading', async (t) => {
   const { page, user } = await openConsole(t, { drawsMaps: true })
   await user.sql(tables)
   await makeMap(user, templateOf('cities', { ...view, center: { lng: 2.35, lat: 48.86 } }, { layergroup }))
@@ -104,7 +104,7 @@ test('what is drawn has its popup, also while other parts of the map are loading
   await page.locator('.maplibregl-popup').getByText('Paris').waitFor()
 })
 
-test('the page draws the map without the internet: it asks no server but its own', async (t) => {
+test('the page draws the map without the internet: it sends requests only to its own server', async (t) => {
   const basemap = 'https://tiles.example/{z}/{x}/{y}.png'
   const { url, user } = await setup(t, { config: { mapBasemaps: [{ address: basemap, attribution: '' }] } })
   await user.sql(tables)
@@ -130,12 +130,12 @@ test('the page draws the map without the internet: it asks no server but its own
   )
   assert.notDeepEqual(await colourAt(page, -20, 46), await colourAt(page, 2.35, 46.5), 'land and water')
   assert.deepEqual(beyond, [])
-  // The same watch sees what another map asks of others.
+  // The same check sees what another map requests from other servers.
   await page.goto(pageOf(user, 'tiled'))
   await eventually(async () => assert.match(beyond.join(), /^https:\/\/tiles\.example\/\d/))
 })
 
-/** What a person writes into a page of their own. */
+/** A page as a person would write it. */
 const ownPage = (style: string) => `<!doctype html><div id="map" style="width: 400px; height: 400px"></div>
 <script type="module">
   import * as maplibregl from '/maplibre-gl.mjs'
@@ -158,7 +158,7 @@ test('MapLibre on a page of another origin draws the map from the address of its
   assert.ok(countries > 5, `${countries} countries`)
 })
 
-test('another site can show the page in a frame, and its policy is that of the console otherwise', async (t) => {
+test('another site can show the page in a frame, and its policy is otherwise that of the console', async (t) => {
   const basemap = 'https://tiles.example/{z}/{x}/{y}.png'
   const { url, user } = await setup(t, { config: { mapBasemaps: [{ address: basemap, attribution: '' }] } })
   await user.sql(tables)
@@ -177,7 +177,7 @@ test('another site can show the page in a frame, and its policy is that of the c
   assert.equal(page.headers.get('x-content-type-options'), 'nosniff')
 })
 
-test('a map that is not open, unknown or deleted is a small page, without a word of what is in it', async (t) => {
+test('a private, unknown or deleted map is a small page that reveals nothing of it', async (t) => {
   const { user } = await setup(t)
   await user.sql(tables)
   const auth = { method: 'token', valid_tokens: ['letmein'] }
@@ -205,7 +205,7 @@ test('a map that is not open, unknown or deleted is a small page, without a word
   assert.equal((await read('/map/cities?auth_token=letmein'))[0], 404)
 })
 
-test('a map page that is open beside the console never has its token, and stays when the person signs out', async (t) => {
+test('a map page that is open beside the console never has its token, and stays open when the person signs out', async (t) => {
   const { page, context, user, url, signIn } = await openConsole(t, { drawsMaps: true })
   await user.sql(tables)
   await makeMap(user, templateOf('cities', view, { layergroup }))
@@ -224,7 +224,7 @@ test('a map page that is open beside the console never has its token, and stays 
   assert.equal(await shown.evaluate(() => document.body.getAttribute('data-stays')), 'yes')
 })
 
-test('the page draws the map at any address of the service, also at one that is not the public one', async (t) => {
+test('the page draws the map at any address of the service, not only the public one', async (t) => {
   const config = { publicUrl: 'https://maps.example' }
   const { page, user } = await openConsole(t, { drawsMaps: true, setup: { config } })
   await user.sql(tables)
@@ -236,7 +236,7 @@ test('the page draws the map at any address of the service, also at one that is 
   }
 })
 
-test('the page has the theme that was chosen in the console, around the map too', async (t) => {
+test('the page and the map have the theme chosen in the console', async (t) => {
   const { page, user, url } = await openConsole(t, { drawsMaps: true, context: { colorScheme: 'light' } })
   await user.sql(tables)
   await makeMap(user, templateOf('cities', view, { layergroup }))

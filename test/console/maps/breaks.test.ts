@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { breaksOf, methods } from '../../../console/maps/breaks.ts'
 import { coloursIn } from '../../../console/maps/ramps.ts'
 
-test('quantiles have as many values each, equal steps are as wide, natural breaks lie in the gaps', () => {
+test('quantiles have equally many values each, equal steps are equally wide, natural breaks lie in the gaps', () => {
   const values = [1, 2, 3, 4, 5, 6, 7, 8, 9, 100]
   assert.deepEqual(breaksOf(values, 'quantiles', 5), [3, 5, 7, 9])
   assert.deepEqual(breaksOf([0, 10], 'equal', 5), [2, 4, 6, 8])
@@ -13,7 +13,7 @@ test('quantiles have as many values each, equal steps are as wide, natural break
   assert.deepEqual(breaksOf([7, 7, 7], 'quantiles', 5), [])
 })
 
-test('classes are in order, at most as many as asked for, and none is below the least value', () => {
+test('classes are in order, at most as many as requested, and none is below the smallest value', () => {
   const numbers = fc.array(fc.double({ min: -1e6, max: 1e6, noNaN: true }), { maxLength: 60 })
   fc.assert(
     fc.property(
@@ -33,7 +33,7 @@ test('classes are in order, at most as many as asked for, and none is below the 
   )
 })
 
-test('natural breaks deviate no more within their classes than any other division', () => {
+test('no other division deviates less within its classes than natural breaks', () => {
   const values = [1, 4, 5, 9, 12, 13, 20, 31, 33, 34]
   const cost = (breaks: readonly number[]) => {
     const classes = [...breaks, Number.POSITIVE_INFINITY].map((upper, at) =>
@@ -49,7 +49,7 @@ test('natural breaks deviate no more within their classes than any other divisio
     for (const other of values.filter((value) => value > one)) assert.ok(found <= cost([one, other]) + 1e-9)
 })
 
-test('a ramp has as many colours as classes, from its first to its last', () => {
+test('a ramp has one colour per class, from its first to its last', () => {
   assert.deepEqual(coloursIn('Viridis', 5), ['#fde725', '#6ece58', '#1fa187', '#31688e', '#440154'])
   const seven = coloursIn('Blues', 7)
   assert.deepEqual([seven.length, seven[0], seven[6]], [7, '#dbe9f6', '#08306b'])

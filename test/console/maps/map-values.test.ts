@@ -10,7 +10,7 @@ import { run } from '../support/sql-page.ts'
 
 const here = (page: Page) => page.getByRole('complementary', { name: 'Rows at this place' })
 const legend = (page: Page) => page.getByRole('list', { name: 'Legend' })
-/** A shape on the edge of a tile is in two of them. */
+/** A shape on the edge of a tile is in two tiles. */
 const areDrawn = (page: Page, layer: string, count: number) =>
   eventually(async () => {
     const drawn = await drawnOf(page, layer)
@@ -83,7 +83,7 @@ test('a row without a value is not drawn as a small number, and the legend says 
   await eventually(async () => assert.notDeepEqual(await colourAt(page, 0, 0), await colourAt(page, 100, 0)))
 })
 
-test('the map of a table says while it loads, what a dot is, and its values are reached with the keyboard', async (t) => {
+test('the map of a table says that it loads and what a dot is, and the keyboard reaches its values', async (t) => {
   const { page, signInAt, user } = await openConsole(t, { drawsMaps: true })
   await user.sql(`create table harbours as select 'Nordhafen' as name, st_setsrid(st_point(9, 50), 4326) as the_geom
     union all select 'Südhafen', st_setsrid(st_point(11, 50), 4326); analyze harbours`)

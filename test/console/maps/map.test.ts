@@ -68,7 +68,7 @@ test('beyond 200,000 shapes a query is drawn by tiles that count all rows, and a
   await page.getByRole('list', { name: 'Legend' }).getByText('row 1', { exact: true }).waitFor()
 })
 
-test('beyond 200,000 shapes of what is no query the map says how many rows are not drawn', async (t) => {
+test('beyond 200,000 shapes of anything but a query the map says how many rows are not drawn', async (t) => {
   const { page, signIn, user } = await openConsole(t, { drawsMaps: true })
   // Tests only the text: drawing them takes seconds.
   await page.route('**/maplibre-gl-worker*', () => undefined)

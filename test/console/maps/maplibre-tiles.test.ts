@@ -4,7 +4,7 @@ import { setup } from '../../support/service/setup.ts'
 import { browser } from '../support/browser.ts'
 import { otherSite } from '../support/other-site.ts'
 
-/** What a person writes into a page of their own, on another site. */
+/** A page as a person would write it on another site. */
 const pageWith = (
   tileJson: string,
 ) => `<!doctype html><div id="map" style="width: 400px; height: 400px"></div>
@@ -30,7 +30,7 @@ const pageWith = (
   })
 </script>`
 
-test('MapLibre on another site draws a table, and a view of it, from the address of its TileJSON alone', async (t) => {
+test('MapLibre on another site draws a table and a view of it from the address of its TileJSON alone', async (t) => {
   const { user } = await setup(t)
   await user.sql(`create table t (name text, the_geom geometry(Point, 4326)); select CDB_CartodbfyTable('t');
     insert into t (name, the_geom) values ('a', st_point(8, 50, 4326)), ('b', st_point(12, 51, 4326)), ('far', st_point(-100, 0, 4326));

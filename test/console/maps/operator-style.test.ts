@@ -64,7 +64,7 @@ test("maps of results and the pages of named maps draw the operator's style belo
   await colourIs(page, [20, 10], landColours.light)
   nothingOfOurs(await layersOf(page))
   await page.getByRole('link', { name: 'Them & Us' }).waitFor()
-  // One layer of the style is wrong, and left out.
+  // One layer of the style is invalid and left out.
   assert.equal(await page.getByText('cannot be loaded').count(), 0)
   await page.emulateMedia({ colorScheme: 'dark' })
   await colourIs(page, [20, 10], landColours.dark)
@@ -74,7 +74,7 @@ test("maps of results and the pages of named maps draw the operator's style belo
   assert.equal((await layersOf(page)).filter((id) => id.startsWith('basemap:style:')).length, 0)
 })
 
-test('pages and workers of maps may read from the origins of the style, and no others', async (t) => {
+test('pages and workers of maps may read only from the origins of the style', async (t) => {
   const site = await styleSite(t)
   const { url, user } = await open(t, site)
   await user.sql(places)
@@ -98,7 +98,7 @@ test('pages and workers of maps may read from the origins of the style, and no o
   )
 })
 
-test("countries are drawn, and the map says so, when the operator's style or its tiles cannot be loaded", async (t) => {
+test("the map draws countries, and says so, if the operator's style or its tiles cannot be loaded", async (t) => {
   const site = await styleSite(t)
   const { page, user, signInAt } = await open(t, site)
   const note = page.getByText('The basemap of this service cannot be loaded. Countries are drawn instead.')
@@ -115,7 +115,7 @@ test("countries are drawn, and the map says so, when the operator's style or its
   await page.getByText('Natural Earth · GeoNames').waitFor()
   await isOurs()
   await assertAccessible(page)
-  // The dark style is there, but nothing that it draws.
+  // The dark style exists, but nothing that it draws.
   site.failing.delete('styles')
   site.failing.add('tiles')
   await page.emulateMedia({ colorScheme: 'dark' })

@@ -10,7 +10,7 @@ import { run } from '../support/sql-page.ts'
 const named = async (page: Page, layer: string) =>
   (await drawnOf(page, layer)).map(({ properties }) => properties.name as string)
 
-test('a map has names of countries and cities, lakes and rivers without the internet, in both themes', async (t) => {
+test('without the internet a map has names of countries, cities, lakes and rivers in both themes', async (t) => {
   const { page, user, signInAt } = await openConsole(t, { drawsMaps: true })
   await signInAt('/sql')
   await run(

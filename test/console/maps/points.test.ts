@@ -6,7 +6,7 @@ import { drawnOf, onMap } from '../support/map-page.ts'
 import { openConsole } from '../support/open-console.ts'
 import { run } from '../support/sql-page.ts'
 
-test('two columns of numbers are drawn as longitude and latitude when the user chooses them, and other numbers are counted', async (t) => {
+test('two number columns are drawn as longitude and latitude if the user chooses them, and rows outside are counted', async (t) => {
   const { page, signIn } = await openConsole(t, { drawsMaps: true })
   await signIn()
   await run(
@@ -33,7 +33,7 @@ test('two columns of numbers are drawn as longitude and latitude when the user c
   await page.getByRole('tab', { name: 'Map' }).click()
   await page.getByText('2 points').waitFor()
   assert.deepEqual(
-    // The statement before is still being told to the history.
+    // The history may still be storing the statement before.
     sent.filter((each) => !/\/assets\/|\/history$/.test(each)),
     [],
     'the service is asked for nothing',

@@ -10,13 +10,13 @@ import {
 } from '../../../console/geo/rows-sql.ts'
 import { setup } from '../../support/service/setup.ts'
 
-test('of ten million rows about a million are read', () => {
+test('of ten million rows about one million are read', () => {
   assert.equal(percentFor(2_000_000), 100)
   assert.equal(percentFor(10_000_000), 10)
   assert.equal(percentFor(1e12), 0.05)
 })
 
-test('the box of a column is in degrees whatever its SRID is, and rows at a position are found in each', async (t) => {
+test('the box of a column is in degrees in every SRID, and rows at a position are found in each', async (t) => {
   const { user } = await setup(t)
   for (const srid of [0, 4326, 3857, 25832]) {
     const point = (x: number) =>
@@ -24,7 +24,7 @@ test('the box of a column is in degrees whatever its SRID is, and rows at a posi
     const from = rowsOf(`select * from (values (1, ${point(8)}), (2, ${point(9)})) as p (n, g); `)
     const [about] = (await user.sql(aboutColumnSql(from, 'g'))).rows
     assert.deepEqual([about.srid, about.dimension], [srid, 0])
-    // The box of a bent grid is a little wider.
+    // The box of a curved grid is a little wider.
     const [west, , east, north] = about.box as number[]
     assert.ok(
       Math.abs(west! - 8) < 0.01 && Math.abs(east! - 9) < 0.01 && Math.abs(north! - 51) < 0.01,
@@ -35,7 +35,7 @@ test('the box of a column is in degrees whatever its SRID is, and rows at a posi
   }
 })
 
-test('functions of an account that have the names of PostGIS or PostgreSQL are not called', async (t) => {
+test("an account's functions named like those of PostGIS or PostgreSQL are not called", async (t) => {
   const { user } = await setup(t)
   await user.sql(`create table p as select 1 as n, st_point(7, 51, 4326) as g;
     create function public.st_intersects(geometry, geometry) returns boolean language sql as 'select false';

@@ -14,7 +14,7 @@ import {
 } from '../../../console/maps/sample-sql.ts'
 import { setup, type TestUser } from '../../support/service/setup.ts'
 
-/** How many rows the scans of a statement have read. */
+/** How many rows the scans of a statement read. */
 async function rowsRead(user: TestUser, statement: string): Promise<number> {
   type Node = { 'Actual Rows': number; 'Rows Removed by Filter'?: number; Plans?: Node[] }
   const { rows } = await user.sql(`explain (analyze, format json) ${statement}`)
@@ -23,7 +23,7 @@ async function rowsRead(user: TestUser, statement: string): Promise<number> {
   return read(rows[0]['QUERY PLAN'][0].Plan)
 }
 
-test('colours by value read a part of a large table or query, which stands for all of a table', async (t) => {
+test('colours by value read part of a large table or query; the part of a table is representative', async (t) => {
   const { user } = await setup(t)
   const count = 600_000
   await user.sql(`create table many as select n, case when n % 10 < 7 then 'often' else 'rare' end as word, null::geometry as the_geom
@@ -75,7 +75,7 @@ test('colours by value read a part of a large partitioned table, spread over all
     assert.ok(Math.abs(found / count - (at + 1) / 5) < 0.05, `${breaks} of ${count}`)
 })
 
-test('colours by value of a column that is mostly empty read no more rows, and tell if they are few', async (t) => {
+test('colours of a mostly empty column read no more rows, and say if values are few', async (t) => {
   const { user } = await setup(t)
   await user.sql(`create table sparse as select n, case when n <= 3000 then n end as seldom, null::integer as never
     from generate_series(1, 600000) n; analyze sparse`)
@@ -98,7 +98,7 @@ test('colours by value of a column that is mostly empty read no more rows, and t
       assert.equal(isTooSmall((await user.sql(statement)).rows), isFew, statement)
 })
 
-test('only a whole table is sampled, and only a large one that is stored', () => {
+test('only a whole table is sampled, and only a large stored one', () => {
   const large = { kind: 'r', rows: 1e7 }
   for (const [sql, stored, isSampled] of [
     ['select * from "public"."a "" b";', large, true],

@@ -32,7 +32,7 @@ test('a table is drawn by tiles: cells that count all rows when zoomed out, poin
     const counted = dots.reduce((sum, { properties }) => sum + Number(properties.n), 0)
     assert.equal(counted, 30_001)
   }, 60_000)
-  // The features of a layer are known before they are drawn.
+  // The features of a layer are loaded before they are drawn.
   await eventually(async () =>
     assert.notDeepEqual(await colourAt(page, 8, 50.7), await colourAt(page, 12, 48)),
   )
@@ -51,7 +51,7 @@ test('a table is drawn by tiles: cells that count all rows when zoomed out, poin
   await here.getByText('<img src=x onerror=alert(1)>').first().waitFor()
 })
 
-test('when a tile leaves the view its statement is cancelled in the database', async (t) => {
+test('a tile that leaves the view cancels its statement in the database', async (t) => {
   const { signInAt, goTo, user } = await openConsole(t, { drawsMaps: true })
   await user.sql(`create table quakes as select st_setsrid(st_point(i, i), 4326) as the_geom from generate_series(0, 9) i;
     create view slow as select the_geom from quakes, pg_sleep(case when current_query() like '%st_asmvt%' then 60 else 0 end)`)
@@ -67,7 +67,7 @@ test('when a tile leaves the view its statement is cancelled in the database', a
   await eventually(async () => assert.equal(await running(), 0), 60_000)
 })
 
-test('tables of few points, lines and areas are drawn by the tiles of tables, whatever their SRID is', async (t) => {
+test('tables of few points, lines and areas are drawn by table tiles in every SRID', async (t) => {
   const { page, signInAt, goTo, user } = await openConsole(t, { drawsMaps: true })
   await user.sql(`create table dots as select st_point(n, 50, 4326) as the_geom from generate_series(1, 9) n;
     create table "a.b, c" as select st_transform('SRID=4326;LINESTRING(1 50, 9 51)'::geometry, 25832) as g;
@@ -89,7 +89,7 @@ test('tables of few points, lines and areas are drawn by the tiles of tables, wh
   await assertAccessible(page)
 })
 
-test('a key without maps sees the first rows of a table drawn by the browser, and is told why', async (t) => {
+test('a key without maps sees the first rows of a table drawn by the browser, with the reason', async (t) => {
   const { page, user, signIn, goTo } = await openConsole(t, { drawsMaps: true, expected: /403/ })
   await user.sql(`create table spots as select i as n, st_setsrid(st_point(i, 50), 4326) as the_geom from generate_series(1, 12) i;
     create table many as select st_setsrid(st_point(i % 20, 50), 4326) as the_geom from generate_series(1, 30000) i; analyze many`)

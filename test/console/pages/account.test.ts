@@ -24,10 +24,10 @@ test('the account shows its quota, its largest tables, those without autovacuum 
   await assertAccessibleEverywhere(page)
 })
 
-test('the account shows what it has used by day, and saves it as CSV', async (t) => {
+test('the account shows its use by day and saves it as CSV', async (t) => {
   const { page, user, signInAt, service } = await openConsole(t)
   await signInAt('/account')
-  // Counts are also written by the minute, so this may be one day already.
+  // Counts are written each minute too, so this may already be one day.
   await page
     .getByText('Nothing was used in the last 30 days.')
     .or(page.getByRole('region', { name: 'Usage by day' }))

@@ -36,7 +36,7 @@ test('a colleague opens the link, accepts, and works with a key of their own', a
   await page.getByText('This invitation is no longer valid: it was used').waitFor()
 })
 
-test('the list of keys shows the open invitations, soonest end first, and a press withdraws one', async (t) => {
+test('the list of keys shows the open invitations, soonest end first, and one press withdraws one', async (t) => {
   const opened = await openConsole(t)
   const { page, user, signInAt } = opened
   const { keys } = clientOf(t, opened)
@@ -65,7 +65,7 @@ test('the list of keys shows the open invitations, soonest end first, and a pres
   await page.getByRole('row', { name: /^alone regular .* never/ }).waitFor()
   const used = await fetch(`${user.base}/api/v2/sql?q=select+1&api_key=${(await keys.read('alone')).token}`)
   assert.equal(used.status, 200)
-  // Written with the next round, by the process that served it.
+  // Written with the next batch, by the process that served it.
   await eventually(async () => assert.notEqual((await keys.details('alone')).last_used_at, null))
   await page.reload()
   await page

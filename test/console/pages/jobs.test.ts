@@ -125,7 +125,7 @@ test('the list has the jobs of every client, is filtered by status, SQL and labe
   await status(page, 'done').waitFor()
 })
 
-test('a job that is no longer kept says so', async (t) => {
+test('a job that is no longer stored says so', async (t) => {
   const { page, signInAt } = await openConsole(t, withWorker)
   await signInAt('/jobs/37c7050e-46a4-4476-b82e-268a4f2ea5ed')
   await page.getByText('was not found').waitFor()
@@ -156,7 +156,7 @@ test('a job that is too long is reported before it is sent, and a wrong clock ch
   await page.getByText(/Created (just now|\d min ago)/).waitFor()
 })
 
-test('a job that is too long for the classic address runs', async (t) => {
+test('a job too long for the classic address runs', async (t) => {
   const { page, signInAt } = await openConsole(t, withWorker)
   await signInAt('/jobs/new')
   await statement(page, 1).fill(`select '${'x'.repeat(17_000)}'`)
@@ -200,7 +200,7 @@ const jobs = (user: TestUser) =>
     token: user.masterToken,
   }).jobs
 
-test('the page of a job shows position, progress, the lock and the rows as they come', async (t) => {
+test('the page of a job shows position, progress, locks and rows as they come', async (t) => {
   const { page, user, signInAt, goTo } = await openConsole(t, withWorker)
   await user.sql(`create table big as select n, repeat('x', 500) as filler from generate_series(1, 2000) n;
     create function slow(n int) returns int immutable language plpgsql as

@@ -10,7 +10,7 @@ import { openConsole } from '../support/open-console.ts'
 
 const permissions = ['select', 'insert', 'update', 'delete'] as const
 
-test('a new key can do what "What may this key do?" says, table by table, and its curl commands prove it', async (t) => {
+test('a new key can do exactly what "What may this key do?" says, and its curl commands prove it', async (t) => {
   const { page, user, signInAt } = await openConsole(t)
   await user.sql('create table places (n int); create table notes (n int); create table secrets (n int)')
   await user.sql('create table open_data (n int); grant select on open_data to public')
@@ -43,7 +43,7 @@ test('a new key can do what "What may this key do?" says, table by table, and it
   await page.getByRole('button', { name: 'Run as reader' }).waitFor()
 })
 
-test('the grants, the description and the expiry of a key are changed in place, and its token stays', async (t) => {
+test('grants, description and expiry of a key are changed in place, and its token stays', async (t) => {
   const { page, user, signInAt } = await openConsole(t)
   await user.sql('create table places (n int); create table notes (n int)')
   const client = createClient({
@@ -103,7 +103,7 @@ test('a statement tried as a key runs with its rights and is rolled back', async
   assert.deepEqual((await user.sql('select n from t')).rows, [{ n: 7 }])
 })
 
-test('the form offers only rights that mean something here; a copy of an old key can keep the others', async (t) => {
+test('the form offers only rights that apply; a copy of an old key can keep the others', async (t) => {
   const { page, goTo, user, signInAt } = await openConsole(t)
   const old: Grant[] = [
     { type: 'apis', apis: ['sql', 'maps'] },
@@ -174,7 +174,7 @@ test('a user who renews their own Master token stays signed in', async (t) => {
   assert.equal(await isAllowedAtAll(user, user.masterToken), false)
 })
 
-test('an invalid field of a new key shows its error, and a duplicated key has the same rights', async (t) => {
+test('an invalid field of a new key shows its error, and a duplicate key has the same rights', async (t) => {
   const { page, goTo, user, signInAt } = await openConsole(t)
   await signInAt('/keys/new')
   await page.getByText('No tables yet').waitFor()
@@ -223,7 +223,7 @@ test('names with markup, script or emoji stay text and work', async (t) => {
   await page.getByText('These two keys came with the account').waitFor()
 })
 
-test('the owner of an organization creates a key for a member, with the rights of the member, and sees what it runs', async (t) => {
+test("an organization's owner creates a key for a member with the member's rights, and sees what it runs", async (t) => {
   const { page, signIn, goTo, createOrganization, createUser } = await openConsole(t)
   const { name: organization, owner } = await createOrganization()
   const member = await createUser({ organization })
@@ -258,7 +258,7 @@ test('the owner of an organization creates a key for a member, with the rights o
   await ended
 })
 
-test('without the Master key the page of keys tells that it is needed', async (t) => {
+test('without the Master key the page of keys says that it is needed', async (t) => {
   const { page, signIn, goTo, user } = await openConsole(t)
   const { token } = await keys(user).create({ name: 'small', grants: grantsOn() })
   await signIn(user, token)
@@ -321,7 +321,7 @@ test('the page of a key shows what it runs now, and the list when it was last us
   await panel.getByText('Nothing runs with this key now.').waitFor()
   left.abort()
   await ended
-  // Written with the next round, by the process that served it.
+  // Written with the next batch, by the process that served it.
   await eventually(async () => assert.notEqual((await keys(user).details('reader')).last_used_at, null))
   await page.goBack()
   await page.getByRole('link', { name: 'reader', exact: true }).click()

@@ -61,7 +61,7 @@ async function assertTemplate(user: TestUser): Promise<void> {
   assert.deepEqual(view.popup!.cities, ['name', 'people'])
 }
 
-test('a map is made from a table and a query, coloured by value, seen, shared, changed and withdrawn', async (t) => {
+test('a map is made from a table and a query, coloured by value, viewed, shared, changed and withdrawn', async (t) => {
   const { page, user, signInAt, context } = await openConsole(t, {
     drawsMaps: true,
     context: { viewport: { width: 1200, height: 900 } },
@@ -103,7 +103,7 @@ test('a map is made from a table and a query, coloured by value, seen, shared, c
   assert.equal((await fetch(whole)).status, 404)
 })
 
-test('a map that was written by hand is listed, shared and withdrawn, and never rewritten', async (t) => {
+test('a map written by hand is listed, shared and withdrawn, and never rewritten', async (t) => {
   const { page, user, signInAt } = await openConsole(t)
   await user.sql(cities)
   const layergroup = { layers: [{ id: 'places', options: { sql: 'select * from cities' } }] }
@@ -116,7 +116,7 @@ test('a map that was written by hand is listed, shared and withdrawn, and never 
   await assertAccessibleEverywhere(page)
 })
 
-test('the editor of a map works at every size, and says what is wrong with a query', async (t) => {
+test('the editor of a map works at every size and shows errors of a query', async (t) => {
   const { page, user, signInAt } = await openConsole(t, { drawsMaps: true, expected: /400/ })
   await user.sql(cities)
   await signInAt('/tables/public/cities')

@@ -75,7 +75,7 @@ test('the operator suspends a user with a reason, and resumes it', async (t) => 
   assert.equal((await operator.users.read(user.username)).suspended_at, null)
 })
 
-test('the operator makes a plan, changes and deletes it; the page of a user shows its usage', async (t) => {
+test('the operator creates, changes and deletes a plan; the page of a user shows its usage', async (t) => {
   const { page, goTo, user, url, ...opened } = await openAsOperator(t)
   const operator = adminClient(t, { url, ...opened })
   const name = randomName('plan')
@@ -126,7 +126,7 @@ test('the operator moves users between hosts, cancels a move, closes a host and 
   t.after(() => alice.close())
   const from = (await operator.users.read('alice')).host!
   const to = from === 'local' ? 'second' : 'local'
-  // Its copy takes so long that the move can be cancelled.
+  // Its copy is slow, so that the move can be cancelled.
   await alice.sql(slowTable)
   await goTo('/operator/users/alice')
   await page.getByText(`alice is on ${from}.`).waitFor()
@@ -254,7 +254,7 @@ test('the audit log is filtered and read back to its oldest record; hostile name
   await assertAccessibleEverywhere(page)
 })
 
-test('the activity follows what runs while the tab is visible, and the operator stops it', async (t) => {
+test('the activity shows what runs while the tab is visible, and the operator can stop it', async (t) => {
   const { page, goTo, user, url } = await openAsOperator(t, { setup: { worker: true } })
   const client = createClient({ baseUrl: url, username: user.username, token: user.masterToken })
   t.after(() => client.close())
@@ -283,7 +283,7 @@ test('the activity follows what runs while the tab is visible, and the operator 
   await page.getByText('No jobs are waiting.').waitFor()
 })
 
-test('an operator page asks a user of an account for the admin token', async (t) => {
+test('an operator page asks a user without the admin token for it', async (t) => {
   const { page, goTo, signIn, keys } = await openConsole(t)
   await signIn()
   await goTo('/operator/hosts')
@@ -330,7 +330,7 @@ function adminClient(t: TestContext, { url, keys }: Pick<Setup, 'url' | 'keys'>)
   return client
 }
 
-/** As if another tab were in front. The code is a string, so that it is not compiled here. */
+/** As if another tab were in front. The code is a string, so that the test compiler leaves it alone. */
 async function hide(page: Page, isHidden: boolean): Promise<void> {
   const state = isHidden ? 'hidden' : 'visible'
   await page.evaluate(`

@@ -193,7 +193,7 @@ test(title('an import that waits can be cancelled'), async (t) => {
 test(title('where the service has no GDAL, the lines shown load the files as pasted'), async (t) => {
   if (missing) return t.skip(missing)
   const { page, signInAt, user } = await openConsole(t)
-  // As a service without GDAL answers.
+  // The answer of a service without GDAL.
   const text =
     'Imports of .gpkg files are not possible, as GDAL is not installed: they are disabled on this server'
   const body = { errors: { imports: text }, error: [text], code: 'imports-disabled' }
@@ -226,7 +226,7 @@ async function assertSaysWhereTheTokenIs(page: Page): Promise<void> {
   await assertAccessibleEverywhere(page)
 }
 
-/** Pasted into a shell: the token is typed at the prompt of the first line. */
+/** Pastes it into a shell: the token is typed at the prompt of the first line. */
 async function inTerminal(text: string, token: string, cwd: string): Promise<void> {
   const shell = promisify(execFile)('bash', ['-e', '-c', text], { cwd, timeout: 120_000 })
   shell.child.stdin!.end(`${token}\n`)
@@ -241,7 +241,7 @@ async function makeFiles(t: TestContext): Promise<string> {
   await write('areas.geojson', [area, areas])
   await write('mixed.geojson', [{ type: 'Point', coordinates: [1, 2] }, area, areas, line, null])
   const ogr2ogr = (...args: string[]) => run('ogr2ogr', args, { cwd: folder })
-  // A zipped shapefile, which GDAL writes only under this name.
+  // A zipped shapefile: GDAL writes it only under this name.
   await ogr2ogr('-f', 'ESRI Shapefile', 'areas.shz', 'areas.geojson')
   await rename(join(folder, 'areas.shz'), join(folder, 'my areas.zip'))
   await ogr2ogr('-f', 'GPKG', 'mixed.gpkg', 'mixed.geojson')

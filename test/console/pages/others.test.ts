@@ -30,7 +30,7 @@ async function members(t: TestContext) {
 
 const askedFirst = (page: Page) => page.getByText('belongs to another user.')
 
-test('the page of a table of another member shows columns, and reads no rows before the user asks for them', async (t) => {
+test("the page of another member's table shows columns, and reads rows only on request", async (t) => {
   const { page, goTo, signInAt, bert, notes, at } = await members(t)
   await signInAt(at('trap'), bert)
   await page.getByRole('rowheader', { name: 'the_geom', exact: true }).waitFor()
@@ -71,13 +71,13 @@ test('a key that can read only this table is created once, and the SQL page can 
 
   await page.getByRole('button', { name: 'Write SQL' }).click()
   await page.getByRole('menuitem', { name: 'SELECT with a key for this table only' }).click()
-  // The key is told before the editor has the statement.
+  // The key is announced before the editor has the statement.
   await eventually(async () => assert.match(await editor(page).innerText(), /plain/))
   await page.getByText(name).first().waitFor()
   await run(page, 'select current_user::text as who')
   await eventually(async () => assert.match((await cells(page))[0]?.[0] ?? '', /_k/))
 
-  // No key can get a view that calls functions of its owner.
+  // A key cannot be granted a view that calls functions of its owner.
   await goTo(at('trap', 'preview'))
   await page.getByRole('button', { name: 'Show rows with a key for this table only' }).click()
   await page.getByText('No key can get access to this').waitFor()

@@ -15,7 +15,7 @@ async function cutTwice(page: Page): Promise<() => number> {
   return () => cuts
 }
 
-test('an upload of more than 64 MB goes on after cuts, and the page says how much is left', async (t) => {
+test('an upload of more than 64 MB continues after interruptions, and the page shows what is left', async (t) => {
   const { page, signInAt, user } = await openConsole(t)
   await signInAt('/upload')
   const cuts = await cutTwice(page)

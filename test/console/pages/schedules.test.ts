@@ -3,7 +3,7 @@ import { createClient } from '../../../src/client/client.ts'
 import { assertAccessibleEverywhere } from '../support/axe.ts'
 import { openConsole } from '../support/open-console.ts'
 
-test('a schedule is made, run now, paused and resumed, and its runs are a strip of dots', async (t) => {
+test('a schedule is created, run now, paused and resumed, and its runs are a row of dots', async (t) => {
   const { page, user, signInAt, goTo } = await openConsole(t, {
     setup: { worker: true, config: { webhooks: ['hooks.example.org'] } },
   })

@@ -30,7 +30,10 @@ const view = {
   zoom: 4,
 }
 
-/** A map that needs a token with signs that HTML, scripts and addresses read, and what the console offers to paste. */
+/**
+ * A map that needs a token with characters special in HTML, scripts and addresses, and what the console offers to
+ * paste.
+ */
 async function sharedMap(t: TestContext) {
   const { page, user, signInAt } = await openConsole(t)
   await user.sql(cities)
@@ -49,7 +52,7 @@ async function openElsewhere(t: TestContext, html: string): Promise<Page> {
   return page
 }
 
-test('the frame that the console offers draws the map on a page of another site', async (t) => {
+test('the frame offered by the console draws the map on a page of another site', async (t) => {
   const { textOf } = await sharedMap(t)
   const page = await openElsewhere(t, await textOf('Frame for a web page'))
   const frame = page.frames()[1] as unknown as Page
@@ -57,7 +60,7 @@ test('the frame that the console offers draws the map on a page of another site'
   assert.deepEqual((await colourAt(frame, 20, 45)).slice(0, 3), [255, 0, 0])
 })
 
-test('the line for MapLibre that the console offers draws the map on a page of another site', async (t) => {
+test('the line for MapLibre offered by the console draws the map on a page of another site', async (t) => {
   const { textOf } = await sharedMap(t)
   const line = await textOf('MapLibre')
   const page = await openElsewhere(
@@ -76,7 +79,7 @@ test('the line for MapLibre that the console offers draws the map on a page of a
   assert.ok(Number(count) >= 10, String(count))
 })
 
-test('the addresses for QGIS that the console offers give tiles that GDAL reads, and a style with tiles', async (t) => {
+test('the addresses for QGIS offered by the console give tiles that GDAL reads, and a style with tiles', async (t) => {
   const { textOf } = await sharedMap(t)
   const template = await textOf('QGIS: Layer')
   // As QGIS fills it in.

@@ -66,7 +66,7 @@ test('a cell is edited in a form of its type that shows the UPDATE, and undone; 
     [{ n: 5 }],
   )
 
-  // The page does not know of that change yet.
+  // The page does not have that change yet.
   const stale = await edit(page, 2, 2)
   await stale.getByText('changed or deleted after the page had read it').waitFor()
   await stale.getByRole('button', { name: 'Read the rows again' }).click()
@@ -106,7 +106,7 @@ async function undoIsOffered(page: Page, user: TestUser): Promise<void> {
   await assertAccessibleEverywhere(page)
 }
 
-test('each type has its field, NULL a box; a computed column says why it is fixed, and a value goes back exactly', async (t) => {
+test('each type has its field, NULL a box; a computed column says why it is fixed, and a value is stored exactly', async (t) => {
   const { page, signInAt, user } = await openConsole(t)
   await makePlaces(user)
   await user.sql('update places set at = st_point(1.0 / 3, 2.0 / 3, 4326) where id = 1')
@@ -149,7 +149,7 @@ test('each type has its field, NULL a box; a computed column says why it is fixe
   assert.deepEqual(after, { kind: 'small', ok: true, day: '2026-01-31', doc: { a: 1 }, at: before.at })
 })
 
-test('rows are added and deleted by keyboard, with the SQL and their number; changed ones stay', async (t) => {
+test('rows are added and deleted by keyboard, with the SQL and the number of rows; a row changed meanwhile stays', async (t) => {
   const { page, signInAt, goTo, user } = await openConsole(t)
   await makePlaces(user)
   await signInAt('/tables/public/places/preview')

@@ -22,7 +22,7 @@ async function addFilter(page: Page, column: string, condition: string, value?: 
   await dialog.getByRole('button', { name: 'Filter', exact: true }).click()
 }
 
-test('find, filters and sorting of a table page go over all its rows, and the matches are counted', async (t) => {
+test('find, filters and sorting of a table page apply to all its rows, and the matches are counted', async (t) => {
   const { page, signInAt, user } = await openConsole(t)
   await user.sql(
     `create table big as select i as id, 'row ' || i as ${quoted}, date '2020-01-01' + i % 10 as day,
@@ -81,7 +81,7 @@ test('find, filters and sorting of a table page go over all its rows, and the ma
     .waitFor()
 })
 
-test('a filter by keyboard; a wrong value is an error of the database; a download has the rows that match', async (t) => {
+test("filters work by keyboard; a wrong value gives the database's error; a download has the matching rows", async (t) => {
   const { page, signInAt, user } = await openConsole(t)
   await user.sql("create table places as select i as id, 'it''s ' || i as name from generate_series(1, 20) i")
   await signInAt('/tables/public/places/preview')
@@ -105,7 +105,7 @@ test('a filter by keyboard; a wrong value is an error of the database; a downloa
   await matches(page).getByText('11 rows match').waitFor()
 })
 
-test('a chart on the page of a table says that it is not of all rows', async (t) => {
+test('a chart on a table page says that it does not include all rows', async (t) => {
   const { page, signInAt, user } = await openConsole(t)
   await user.sql("create table big as select 'v' || i % 3 as v from generate_series(1, 10001) i")
   await signInAt('/tables/public/big/preview')

@@ -11,7 +11,7 @@ const places = `
     json_build_object('n', i % 3) as doc, ('SRID=4326;POINT(' || i % 10 || ' ' || i % 5 || ')')::geometry(Point, 4326) as the_geom
   from generate_series(1, 2000) i`
 
-test('the statistics of an analyzed table are those of PostgreSQL, and the page says so', async (t) => {
+test("an analyzed table has PostgreSQL's statistics, and the page says so", async (t) => {
   const { page, signInAt, goTo, user } = await openConsole(t)
   await user.sql(places)
   await signInAt('/tables')
@@ -28,7 +28,7 @@ test('the statistics of an analyzed table are those of PostgreSQL, and the page 
   await assertAccessibleEverywhere(page)
 })
 
-test('a table that was not analyzed, or has changed much since, is counted or sampled, and the page says so', async (t) => {
+test('a table that was not analyzed, or changed much since, is counted or sampled, and the page says so', async (t) => {
   const { page, signInAt, goTo, user } = await openConsole(t)
   await user.sql(`${places}; alter table places set (autovacuum_enabled = off)`)
   await signInAt('/tables/public/places/statistics')
@@ -84,7 +84,7 @@ test('hostile names, huge values, every type and an error are shown', async (t) 
   await page.getByRole('button', { name: 'Try again' }).waitFor()
 })
 
-/** PostgreSQL reports inserted rows some moments late, also after an ANALYZE that has counted them. */
+/** PostgreSQL reports inserted rows a moment late, also after an ANALYZE that counted them. */
 async function analyzed(
   user: TestUser,
   goTo: (path: string) => Promise<void>,

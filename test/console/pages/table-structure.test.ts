@@ -152,7 +152,7 @@ async function keyFor(baseUrl: string, user: TestUser, name: string): Promise<st
   return token
 }
 
-test('a table is commented, renamed, and deleted with what depends on it shown; without the right nothing is offered', async (t) => {
+test('a table is commented, renamed, and deleted after its dependents are shown; without the right nothing is offered', async (t) => {
   const { page, signInAt, signIn, goTo, user, url } = await openConsole(t)
   await user.sql(`create table "Old" (id int primary key, other int references "Old"); create view seen as select id from "Old";
     create table child (r int references "Old"); create function named(row_of "Old") returns int language sql as 'select 1'`)

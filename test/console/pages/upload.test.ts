@@ -45,7 +45,7 @@ test('a dropped CSV shows its types and reasons, becomes a table with points by 
   await page.locator('.cm-content', { hasText: 'select * from my_places limit 1000' }).waitFor()
 })
 
-test('a wrong line is shown, and fixed by one click', async (t) => {
+test('a wrong line is shown, and one click fixes it', async (t) => {
   const { page, signInAt, user } = await openConsole(t, withWorker)
   await signInAt('/upload')
   const lines = Array.from({ length: 5000 }, (_, at) => `${at},${at === 4321 ? 'many' : at * 2},place ${at}`)
@@ -113,7 +113,7 @@ test('gzip, tabs, other encodings and GeoJSON are stored correctly, in new and e
   ])
 })
 
-test('a large file is sent with progress; if it is cancelled or the service goes away, neither rows nor table are left', async (t) => {
+test('a large file is sent with progress; cancelled or without the service, it leaves neither rows nor table', async (t) => {
   const { page, context, signInAt, user } = await openConsole(t, { expected: /ERR_CONNECTION|net::/ })
   await signInAt('/upload')
   await chooseLarge(page, 'big.csv')
@@ -163,7 +163,7 @@ test('names and values with SQL or markup stay names and values', async (t) => {
   })
 })
 
-test('a broken quotation mark is shown at the top, by the line where it is opened; bad rows are left out and downloaded', async (t) => {
+test('a broken quotation mark is shown first, by the line where it starts; bad rows are left out and downloaded', async (t) => {
   const { page, signInAt, user } = await openConsole(t, withWorker)
   await signInAt('/upload')
   const good = Array.from({ length: 39_999 }, (_, n) => `${n},row ${n}`)
@@ -190,7 +190,7 @@ test('a broken quotation mark is shown at the top, by the line where it is opene
   assert.equal((await user.sql("select from torn where name = 'last'")).rowCount, 1)
 })
 
-test('all rows that PostgreSQL refuses are left out by one click, and named with line, column and reason', async (t) => {
+test('one click leaves out all rows that PostgreSQL refuses, and shows their lines, columns and reasons', async (t) => {
   const { page, signInAt, user } = await openConsole(t, withWorker)
   await signInAt('/upload')
   await chooseFile(page, 'n.csv', Buffer.from('n,t\n1,a\ntwo,b\n3,c\nfour,d\n'))
@@ -214,7 +214,7 @@ test('all rows that PostgreSQL refuses are left out by one click, and named with
   ])
 })
 
-test('a mark for NULL, the order of dates and the decimal sign are choices; reasons are in the encoding of the file', async (t) => {
+test('the mark for NULL, the order of dates and the decimal sign can be chosen; reasons are in the encoding of the file', async (t) => {
   const { page, signInAt, user } = await openConsole(t, withWorker)
   await signInAt('/upload')
   const csv = 'size,opened,price,ort\n1,03/04/2026,"1,5",Köln\nn/a,05/06/2026,"2,25",größer\n'
@@ -241,7 +241,7 @@ test('a mark for NULL, the order of dates and the decimal sign are choices; reas
   )
 })
 
-test('an empty file and a file of another kind are named, and are no CSV of one column', async (t) => {
+test('an empty file and a file of another kind are reported as such, not read as a CSV of one column', async (t) => {
   const { page, signInAt } = await openConsole(t)
   await signInAt('/upload')
   for (const [name, content, said] of [

@@ -6,7 +6,7 @@ import { openConsole } from '../support/open-console.ts'
 
 const receiver = await openReceiver()
 
-test('a webhook is added in the account, tested, and its messages are shown and sent again', async (t) => {
+test('a webhook is added in the account and tested, and its messages are shown and sent again', async (t) => {
   const { page, signInAt } = await openConsole(t, {
     setup: { worker: true, config: { webhooks: [receiver.host] } },
     expected: /400/,

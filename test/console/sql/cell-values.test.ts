@@ -7,7 +7,7 @@ import { assertAccessibleEverywhere } from '../support/axe.ts'
 import { openConsole } from '../support/open-console.ts'
 import { cells, run } from '../support/sql-page.ts'
 
-/** Of 3 × 2 and, by its header alone, of 30,000 × 30,000 pixels. */
+/** Of 3 × 2 pixels and, only by its header, of 30,000 × 30,000. */
 const png =
   '89504e470d0a1a0a0000000d49484452000000030000000208020000001216f14d0000001049444154789c6338a1a101410c70160045740691f131fd240000000049454e44ae426082'
 const vastPng =
@@ -23,7 +23,7 @@ async function open(page: Page, text: string): Promise<void> {
 
 const value = (page: Page) => page.getByRole('group', { name: 'Value' })
 
-/** Pixels of the picture as the browser has decoded it. */
+/** The size of the picture as the browser decoded it. */
 const sizeOf = (page: Page) =>
   value(page)
     .getByRole('img')
@@ -59,7 +59,7 @@ test('the panel of a cell shows JSON as a tree with every digit and member', asy
   await value(page).getByText('[1]').waitFor()
 })
 
-test('a picture in bytea or a data: URL is drawn, whatever its name says, and saved as its bytes', async (t) => {
+test('a picture in bytea or a data: URL is drawn by its content, whatever its declared type, and saved as its bytes', async (t) => {
   const { page, signInAt } = await openConsole(t)
   await signInAt('/sql')
   await open(page, `select decode('${png}', 'hex') as v`)
@@ -79,7 +79,7 @@ test('a picture in bytea or a data: URL is drawn, whatever its name says, and sa
     return ['jpeg', 'webp'].map((kind) => canvas.toDataURL(`image/${kind}`))
   })
   for (const url of others) {
-    // Declared as something else.
+    // Declared as another type.
     await open(page, `select '${url.replace(/image\/\w+/, 'image/x')}' as v`)
     await value(page)
       .getByText(/^(JPEG|WEBP) · 5 × 4 pixels/)

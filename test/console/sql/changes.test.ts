@@ -18,7 +18,7 @@ const counts = (page: Page) => page.locator('.changes-kinds').textContent()
 
 const showChanges = (page: Page) => page.getByRole('tab', { name: 'Changes' }).click()
 
-test('Changes shows the rows that are added, gone or changed since the run before of the same text', async (t) => {
+test('Changes shows the rows that were added, removed or changed since the last run of the same text', async (t) => {
   const { page, signInAt, user } = await openConsole(t)
   await user.sql(
     `create table places as select i as cartodb_id, 'place ' || i % 3 as name, i * 1.10 as n from generate_series(1, 5) i`,
@@ -59,7 +59,7 @@ test('Changes shows the rows that are added, gone or changed since the run befor
   )
 })
 
-test('a pinned result is compared with a run after a reload, and large results up to their bound', async (t) => {
+test('a pinned result is compared with a run after a reload, large results up to a limit', async (t) => {
   const { page, signInAt, user } = await openConsole(t)
   await signInAt('/sql')
   await user.sql('create table size as select 200000 as n')
@@ -75,7 +75,7 @@ test('a pinned result is compared with a run after a reload, and large results u
   await run(page, text)
   await showChanges(page)
   await page.getByText('Show 200 more').waitFor()
-  // The first column that names each row.
+  // The first column is the key of each row.
   await page.getByRole('columnheader', { name: 'g', exact: true }).waitFor()
   assert.equal(await counts(page), '200,000 in all200,000 changed0 added0 gone0 rows the same')
   assert.equal((await changes(page)).length, 200)

@@ -12,7 +12,7 @@ const chart = (page: Page, name: string | RegExp) => page.getByRole('group', { n
 const choose = (page: Page, label: string, option: string) =>
   page.getByRole('combobox', { name: label }).selectOption({ label: option })
 
-/** The values of a chart, as the table for screen readers has them. */
+/** The values of a chart, as in the table for screen readers. */
 const values = (page: Page): Promise<string[]> =>
   page
     .locator('.chart-figure tbody tr')
@@ -30,7 +30,7 @@ const bars = (page: Page): Promise<{ left: number; right: number; fill: string }
     }),
   )
 
-test('a text column makes a bar for each of its values, from zero, with a sum or a count over all rows', async (t) => {
+test('a text column gives one bar per value, from zero, with a sum or a count over all rows', async (t) => {
   const { page, signIn } = await openConsole(t)
   await signIn()
   await run(
@@ -58,7 +58,7 @@ test('a text column makes a bar for each of its values, from zero, with a sum or
   assert.ok(Math.abs(loss!.right - gain!.left) < 1, 'a negative bar ends where a positive one begins')
 })
 
-test('several series are told apart by patterns, and each value is read by pointer and keyboard', async (t) => {
+test('several series have different patterns, and pointer and keyboard can read each value', async (t) => {
   const { page, signInAt } = await openConsole(t)
   await signInAt('/sql')
   await run(
@@ -107,7 +107,7 @@ test('several series are told apart by patterns, and each value is read by point
   await assertAccessibleEverywhere(page)
 })
 
-test('the choice of a chart stays with the draft and is saved with the query', async (t) => {
+test('the chart settings stay with the draft and are saved with the query', async (t) => {
   const { page, user, signInAt } = await openConsole(t)
   await signInAt('/sql')
   const text = "select 'v' || i % 9 as v, i as n from generate_series(1, 90) i"
@@ -145,7 +145,7 @@ test('the choice of a chart stays with the draft and is saved with the query', a
   await chart(page, 'Chart of distribution of n').waitFor()
 })
 
-test('a chart is saved as PNG and as SVG that stands alone, with the texts of the data escaped', async (t) => {
+test('a chart is saved as PNG and as self-contained SVG, with the texts of the data escaped', async (t) => {
   const { page, signInAt } = await openConsole(t, { context: { colorScheme: 'dark' } })
   await signInAt('/sql')
   await run(

@@ -11,7 +11,7 @@ const columns: readonly ResultColumn[] = [
   { name: 'tags', type: 'string', pgtype: '_text' },
 ]
 
-test('rows that are copied as INSERT are the same rows in another table', async (t) => {
+test('rows copied as INSERT give the same rows in another table', async (t) => {
   const { user } = await setup(t)
   const text = writers.INSERT(columns, [
     ['O\'Brien \\ "x"', '12345678901234567890.50', 'true', '["a [b]","c\\"d\\\\e",null]'],

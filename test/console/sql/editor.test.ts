@@ -9,7 +9,7 @@ import { editor, write } from '../support/sql-page.ts'
 const shows = (page: Page, text: string) =>
   eventually(async () => assert.equal(await editor(page).innerText(), text))
 
-test('the editor finds and replaces, and takes several cursors, by keys that the help lists', async (t) => {
+test('the editor finds and replaces and takes several cursors, with the keys listed in the help', async (t) => {
   const { page, signInAt } = await openConsole(t)
   await signInAt('/sql')
   await write(page, 'select town, town as t from town;')
@@ -25,7 +25,7 @@ test('the editor finds and replaces, and takes several cursors, by keys that the
   await page.keyboard.press('Control+z')
   await shows(page, 'select town, town as t from town;')
 
-  // A word is selected, then the next one too.
+  // Selects a word, then the next one too.
   await page.keyboard.press('Control+Home')
   for (let step = 0; step < 'select to'.length; step++) await page.keyboard.press('ArrowRight')
   for (let times = 0; times < 3; times++) await page.keyboard.press('Control+d')

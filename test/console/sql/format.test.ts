@@ -10,7 +10,7 @@ import { editor, write } from '../support/sql-page.ts'
 
 const runs = 100 * Number(process.env.CARTAGE_TEST_MORE ?? 1)
 
-/** What PostgreSQL's scanner reads, with comments. */
+/** The tokens of PostgreSQL's scanner, with comments. */
 const tokensIn = async (text: string) => {
   const bytes = Buffer.from(text)
   const { tokens } = await scan(text)

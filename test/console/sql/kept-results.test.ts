@@ -12,7 +12,7 @@ import { cells, resultTabs, run, summary } from '../support/sql-page.ts'
 const facts = (page: Page) => page.locator('.run-tabs .run-facts')
 const pin = (page: Page, id: number) => page.getByRole('button', { name: `Pin result ${id}` })
 
-test('a pinned result is there after a reload with its time and key, for its user only, until it is forgotten', async (t) => {
+test('a pinned result is there after a reload with its time and key, only for its user, until it is forgotten', async (t) => {
   const { page, signInAt, goTo, user } = await openConsole(t)
   const { token } = await keysClient(user).make('reader')
   await signInAt('/sql')
@@ -40,7 +40,7 @@ test('a pinned result is there after a reload with its time and key, for its use
     .filter({ hasText: /^3,000 rows · .* · as Master · of 20/ })
     .waitFor()
   await assertAccessibleEverywhere(page)
-  // It runs again with the key of its name.
+  // It runs again with the key of that name.
   await page.getByRole('button', { name: 'Download' }).click()
   const [download] = await Promise.all([
     page.waitForEvent('download'),
@@ -72,7 +72,7 @@ test('a pinned result is there after a reload with its time and key, for its use
   )
 })
 
-test('pinned results of up to 20 MB are kept, the oldest leave first, and the page says which', async (t) => {
+test('pinned results are kept up to 20 MB, the oldest are dropped first, and the page says which', async (t) => {
   const { page, signInAt, goTo, user } = await openConsole(t)
   await signInAt('/sql')
   const large = (name: string) => `select repeat('x', 8000000) as ${name}`

@@ -24,7 +24,7 @@ async function start(page: Page, text: string): Promise<void> {
 const goToPage = (page: Page, name: string) =>
   page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name }).click()
 
-test('results and a running statement are still there after a visit to another page', async (t) => {
+test('results and a running statement are still there after visiting another page', async (t) => {
   const { page, signIn, user } = await openConsole(t)
   await signIn()
   await run(page, "-- cities\nselect i, 'row ' || i as name from generate_series(1, 300) i")
@@ -55,7 +55,7 @@ test('results and a running statement are still there after a visit to another p
   await eventually(async () => assert.deepEqual((await cells(page))[0], ['300', 'row 300']))
 })
 
-test('a statement that is started over a running one asks; closing a running result asks', async (t) => {
+test('starting a statement while another runs asks first, and so does closing a running result', async (t) => {
   const { page, signIn, user } = await openConsole(t)
   await signIn()
   await start(page, 'select pg_sleep(60)')
@@ -88,7 +88,7 @@ test('a statement that is started over a running one asks; closing a running res
   await eventually(async () => assert.equal(await runningSleeps(user), 0))
 })
 
-test('a tab where a statement runs asks before it closes', async (t) => {
+test('a tab with a running statement asks before it closes', async (t) => {
   const { page, signIn, user } = await openConsole(t)
   await signIn()
   await start(page, 'select pg_sleep(60)')
@@ -120,7 +120,7 @@ test('an open transaction stays open on another page', async (t) => {
   assert.equal((await user.sql('select from log')).rowCount, 1)
 })
 
-test('signing out stops the running statement, without a question of the browser', async (t) => {
+test('signing out stops the running statement without a question of the browser', async (t) => {
   const { page, signIn, user } = await openConsole(t)
   await signIn()
   await run(page, "select 'secret' as v")

@@ -8,7 +8,7 @@ import { cells, resultTabs, write } from '../support/sql-page.ts'
 
 const value = (page: Page, label: string) => page.getByLabel(label, { exact: true })
 
-test('parameters have fields, and their values are bound and never a part of the text', async (t) => {
+test('parameters have fields, and their values are bound, never part of the text', async (t) => {
   const { page, context, signInAt } = await openConsole(t)
   await signInAt('/sql')
   await write(
@@ -51,7 +51,7 @@ test('parameters have fields, and their values are bound and never a part of the
   assert.ok(await page.getByLabel('NULL for :n').isChecked())
 })
 
-test('an error is marked at its word, and plans, transactions and downloads have the values', async (t) => {
+test('an error is marked at its word, and plans, transactions and downloads use the values', async (t) => {
   const { page, user, signInAt } = await openConsole(t)
   await user.sql('create table towns (name text, people int)')
   await user.sql("insert into towns values ('Oslo', 700), ('Rome', 2800)")

@@ -14,7 +14,7 @@ const analyze = async (page: Page) => {
 
 const tree = (page: Page) => page.getByRole('treegrid', { name: 'Plan' })
 
-test('a plan is a tree with costs, rows, self times and buffers, marks the slowest node, and has its raw text', async (t) => {
+test('a plan is a tree with costs, rows, self times and buffers, the slowest node marked, and its raw text', async (t) => {
   const { page, signIn, user } = await openConsole(t)
   await user.sql('create table places as select i, i % 10 as kind from generate_series(1, 5000) i')
   await signIn()
@@ -27,7 +27,7 @@ test('a plan is a tree with costs, rows, self times and buffers, marks the slowe
   const rows = tree(page).locator('tbody tr')
   const slowest = rows.filter({ hasText: 'slowest' })
   await slowest.waitFor()
-  // Not the scan of the CTE, within which it ran.
+  // Not the scan of the CTE in which it ran.
   assert.match((await slowest.textContent())!, /^▾CTE slow: Aggregate slowest/)
   assert.deepEqual(await tree(page).getByRole('columnheader').allTextContents(), [
     ...['Node', 'Cost', 'Estimated rows', 'Actual rows', 'Self time', 'Buffers'],
@@ -103,7 +103,7 @@ const node = (type: string, ms: number, loops: number, more: object = {}) => ({
   ...more,
 })
 
-test('self times and buffers of loops and of processes at the same time add up to those of the whole', () => {
+test('self times and buffers of loops and parallel processes add up to the total', () => {
   const scan = node('Seq Scan', 80, 3, { 'Shared Hit Blocks': 6, 'Parallel Aware': true })
   const index = node('Index Scan', 0.5, 20, { 'Shared Hit Blocks': 40, 'Shared Read Blocks': 2 })
   const gather = node('Gather', 100, 1, {

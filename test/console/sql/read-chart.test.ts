@@ -27,14 +27,14 @@ const labels = ({ x }: ChartData) => (x.form === 'names' ? x.labels.map(({ text 
 const numbered = <T>(count: number, make: (at: number) => T) =>
   Array.from({ length: count }, (_, at) => make(at))
 
-test('a chart has at most 50 bars, 6 parts and 8 series; the rest is "others", and it says so', () => {
+test('a chart has at most 50 bars, 6 parts and 8 series; the rest is "others", and the chart says so', () => {
   const rows = numbered(300, (at) => ({ name: `v${at}`, n: at }))
   const bars = drawn({ kind: 'bar', x: 'name', y: ['n'] }, rows)
   assert.deepEqual(labels(bars).slice(0, 2), ['v299', 'v298'])
   assert.deepEqual([labels(bars).length, labels(bars).at(-1)], [50, 'others (251)'])
   assert.equal(bars.series[0]!.y.at(-1), (250 * 251) / 2)
   assert.deepEqual(bars.notes, ['name has 300 values: 251 of them are drawn as “others”.'])
-  // An average of others is that of their rows, not of their averages.
+  // The average of others is that of their rows, not of their averages.
   const averages = drawn({ kind: 'bar', x: 'name', y: ['n'], aggregate: 'average', order: 'name' }, rows)
   assert.deepEqual([labels(averages)[0], averages.series[0]!.y.at(-1)], ['v0', (49 + 299) / 2])
   assert.equal(labels(drawn({ kind: 'pie', x: 'name', y: ['n'] }, rows)).at(-1), 'others (295)')
@@ -44,7 +44,7 @@ test('a chart has at most 50 bars, 6 parts and 8 series; the rest is "others", a
   assert.match((negative as { problem: string }).problem, /some are negative/)
 })
 
-test('bars over times are days, weeks or months in UTC, so that no day of a clock change is longer', () => {
+test('bars over times are days, weeks or months in UTC, so clock changes do not make a day longer', () => {
   const hours = numbered(72, (at) => ({ at: new Date(Date.UTC(2026, 2, 28, at)).toISOString(), n: 1 }))
   const days = drawn({ kind: 'bar', x: 'at', y: ['n'] }, [
     ...hours,
@@ -78,7 +78,7 @@ test('a line of a million rows keeps its peaks, and a gap where a value is NULL'
   assert.deepEqual([...gap.series[0]!.y], [1, Number.NaN, 3])
 })
 
-test('a histogram has round ranges, of one value too, and a chart says why it cannot be drawn', () => {
+test('a histogram has round ranges, also for a single value, and a chart says why it cannot be drawn', () => {
   const ranges = drawn(
     { kind: 'histogram', x: 'n' },
     numbered(1_000, (at) => ({ n: at / 10 })),

@@ -37,7 +37,7 @@ test('Save puts a statement into the account, and Open shows it on another machi
     ],
   )
 
-  // Another machine: nothing of this browser's storage.
+  // Another machine: without this browser's storage.
   const other = await context.browser()!.newContext({ reducedMotion: 'reduce' })
   t.after(() => other.close())
   const there = await other.newPage()

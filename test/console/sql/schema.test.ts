@@ -105,7 +105,7 @@ test('the tree is used with the keyboard alone', async (t) => {
   await editor(page).getByText('id found').waitFor()
 })
 
-test('a key acts on the line that has the focus, wherever the pointer is', async (t) => {
+test('a key press acts on the focused line, wherever the pointer is', async (t) => {
   const { page, signInAt, user } = await openConsole(t)
   await user.sql(places)
   await signInAt('/sql')
@@ -123,7 +123,7 @@ test('a key acts on the line that has the focus, wherever the pointer is', async
   await line(page, 'shout').waitFor()
 })
 
-test('the preview shows the facts and first rows of a table, but reads no rows of a view', async (t) => {
+test('the preview shows facts and first rows of a table, but reads no rows of a view', async (t) => {
   const { page, signInAt, user } = await openConsole(t)
   await user.sql(places)
   await user.sql('create view slow as select 1 / (random() > 2)::int as never')
@@ -141,7 +141,7 @@ test('the preview shows the facts and first rows of a table, but reads no rows o
   await preview.getByText("'x'::text").waitFor()
 })
 
-test('the preview runs no cast that somebody made', async (t) => {
+test('the preview runs no cast created by a user', async (t) => {
   const { page, signInAt, user } = await openConsole(t)
   await user.sql(`create type mood as enum ('happy');
     create function told(mood) returns text language sql as $$ select 'code ran' $$;
@@ -155,7 +155,7 @@ test('the preview runs no cast that somebody made', async (t) => {
   await preview.getByText('happy · NULL').waitFor()
 })
 
-test('the schema and the tables are read without the operators that somebody made', async (t) => {
+test('the schema and the tables are read without operators created by a user', async (t) => {
   const { page, signInAt, goTo, user } = await openConsole(t)
   await user.sql(places)
   for (const [operator, left, right] of [
@@ -191,7 +191,7 @@ test('a huge comment on a function does not hide the schema', async (t) => {
   await preview.getByText(/^x{500}$/).waitFor()
 })
 
-test('a table created, changed or dropped here or in another tab changes the schema by itself', async (t) => {
+test('a table created, changed or dropped here or in another tab updates the schema by itself', async (t) => {
   const { page, context, url, signInAt } = await openConsole(t)
   await signInAt('/sql')
   await page.getByText('No tables yet. Upload a file, or write CREATE TABLE.').waitFor()
@@ -212,7 +212,7 @@ test('a table created, changed or dropped here or in another tab changes the sch
   await eventually(async () => assert.equal(await detail(page, 'third'), '~3K'))
 })
 
-test('the schema is hidden with a button, which the browser stores, and lies over a narrow page', async (t) => {
+test('a button hides the schema, the browser stores that, and on a narrow page the schema lies on top', async (t) => {
   const { page, signInAt, goTo, user } = await openConsole(t)
   await user.sql(places)
   await signInAt('/sql')
@@ -243,7 +243,7 @@ test('the schema is hidden with a button, which the browser stores, and lies ove
   await shown.waitFor()
 })
 
-test('the tree lists 200 tables of a schema, says how many it leaves out, and finds them', async (t) => {
+test('the tree lists 200 tables of a schema, says how many it leaves out, and its search finds them', async (t) => {
   const { page, signInAt, url, user } = await openConsole(t)
   const { sql } = createClient({ baseUrl: url, username: user.username, token: user.masterToken })
   await sql(

@@ -45,7 +45,7 @@ test('days, times with and without a zone, geometries and several lines are read
   await assertAccessibleEverywhere(page)
 })
 
-test('copying and the panel of a cell give full values, and a hidden column can be shown', async (t) => {
+test('copying and the cell panel give full values, and a hidden column can be shown', async (t) => {
   const { page } = await openMoments(t)
   // Wide enough for all columns: those outside the window are not drawn.
   await page.setViewportSize({ width: 1_800, height: 800 })

@@ -8,7 +8,7 @@ import { inShell } from '../support/in-shell.ts'
 import { openConsole } from '../support/open-console.ts'
 import { cells, clipboard, editor, run, summary, write } from '../support/sql-page.ts'
 
-test('a statement over the time limit becomes a job by one click, is followed to its end, and its table opens', async (t) => {
+test('one click turns a statement over the time limit into a job, which is followed to its end, and its table opens', async (t) => {
   const options = { setup: { worker: true, config: { queryTimeoutMs: 1_000 } } }
   const { page, signIn } = await openConsole(t, options)
   await signIn()
@@ -26,7 +26,7 @@ test('a statement over the time limit becomes a job by one click, is followed to
   await eventually(async () => assert.equal((await cells(page))[0]?.at(-1), '42'))
 })
 
-test('a result over 512 MB is stopped in the database too, and offers a download or a job', async (t) => {
+test('a result over 512 MB is stopped in the database too, with a download or a job offered', async (t) => {
   const { page, signIn, user } = await openConsole(t, { setup: { config: { queryTimeoutMs: 120_000 } } })
   await signIn()
   await run(page, "select i, repeat('x', 1000000) as x from generate_series(1, 1000000) i", 100_000)
@@ -107,7 +107,7 @@ test('a download is complete in every format; an early error is shown, a broken 
   await page.getByRole('alert').getByText('Download failed: relation "nowhere" does not exist').waitFor()
 })
 
-test('a link downloads the rows of a statement without a key, until it is withdrawn', async (t) => {
+test('a link downloads the rows of a statement without a key until it is withdrawn', async (t) => {
   const { page, signIn } = await openConsole(t)
   await signIn()
   await run(page, 'select 7 as n')
@@ -133,7 +133,7 @@ test('a link downloads the rows of a statement without a key, until it is withdr
   await page.getByRole('alert').getByText('q must be one SELECT').waitFor()
 })
 
-test('a statement is run as another key or without one, with the real credential, here and by its curl command', async (t) => {
+test('a statement runs as another key or without one, with the real credential, here and by its curl command', async (t) => {
   const { page, signIn, user } = await openConsole(t)
   await user.sql('create table secret (name text)')
   await signIn()

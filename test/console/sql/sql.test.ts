@@ -173,7 +173,7 @@ test('a statement that deletes data asks before it runs', async (t) => {
   assert.equal((await user.sql('select from places')).rowCount, 0)
 })
 
-test('of a million rows the last one is reached, and the page holds only a few', async (t) => {
+test('the last of a million rows can be reached, and the page holds only a few', async (t) => {
   const { page, signIn } = await openConsole(t)
   await signIn()
   await write(

@@ -9,7 +9,7 @@ import { cells, resultTabs, run, write } from '../support/sql-page.ts'
 const bar = (page: Page) => page.locator('.transaction')
 const button = (page: Page, name: string) => bar(page).getByRole('button', { name, exact: true })
 
-test('BEGIN opens a transaction that the page shows, until Commit or Roll back', async (t) => {
+test('BEGIN opens a transaction that the page shows until Commit or Roll back', async (t) => {
   const { page, signIn, user } = await openConsole(t)
   await user.sql('create table log (what int)')
   await signIn()

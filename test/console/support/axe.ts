@@ -33,7 +33,7 @@ function showTheme(page: Page, theme: 'light' | 'dark'): Promise<void> {
   }, theme)
 }
 
-/** Injected by the debugger, so that the policy of the page stays on. */
+/** Injected by the debugger, so that the page's content security policy stays active. */
 async function assertNoFindings(page: Page, options: typeof allRules): Promise<void> {
   const debug = await page.context().newCDPSession(page)
   const evaluate = async (expression: string) =>
@@ -46,7 +46,7 @@ async function assertNoFindings(page: Page, options: typeof allRules): Promise<v
   }
 }
 
-/** What axe finds on a page in which `evaluate` answers the value of an expression. */
+/** The findings of axe on a page in which `evaluate` returns the value of an expression. */
 export async function axeFindings(
   evaluate: (expression: string) => Promise<unknown>,
   options = allRules,

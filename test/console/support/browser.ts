@@ -4,7 +4,7 @@ import { type Browser, chromium } from 'playwright-core'
 
 const launched = new Map<boolean, Promise<Browser>>()
 
-/** One browser for all tests of a process. Without a GPU, drawing maps takes a lot of processor time, so it is off by default. */
+/** One browser for all tests of a process. Without a GPU, drawing maps takes much CPU, so it is off by default. */
 export function browser(drawsMaps: boolean): Promise<Browser> {
   const known = launched.get(drawsMaps) ?? launch(drawsMaps)
   launched.set(drawsMaps, known)
@@ -23,7 +23,7 @@ const launch = (drawsMaps: boolean) =>
     timeout: 60_000,
   })
 
-/** The headless shell takes half of the processor time. */
+/** The headless shell needs half the CPU. */
 function installed(): string {
   const shell = '/usr/bin/chromium-headless-shell'
   return existsSync(shell) ? shell : '/usr/bin/chromium'

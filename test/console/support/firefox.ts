@@ -9,7 +9,9 @@ import type { TestContext } from 'node:test'
 import WebSocket from 'ws'
 import { eventually } from '../../support/service/setup.ts'
 
-/** A tab of Debian's Firefox, driven by WebDriver BiDi. Playwright drives only a Firefox of its own, which it downloads. */
+/**
+ * A tab of Debian's Firefox, driven by WebDriver BiDi. Playwright drives only a Firefox of its own, which it downloads.
+ */
 export type FirefoxTab = Readonly<{
   goTo: (url: string) => Promise<void>
   /** The value of an expression on the page, as JSON. */
@@ -28,7 +30,7 @@ export type FirefoxTab = Readonly<{
 /** https://www.w3.org/TR/webdriver2/#keyboard-actions */
 export const keys = { control: '\uE009', enter: '\uE007' }
 
-/** Undefined: there is no Firefox on this machine. */
+/** Undefined if this machine has no Firefox. */
 export async function openFirefox(t: TestContext): Promise<FirefoxTab | undefined> {
   const profile = await mkdtemp(join(tmpdir(), 'firefox-'))
   t.after(() => rm(profile, { recursive: true, force: true, maxRetries: 5 }))
@@ -48,14 +50,14 @@ export async function openFirefox(t: TestContext): Promise<FirefoxTab | undefine
   return tabOf(connection, contexts[0]!.context)
 }
 
-/** Where it listens. Rejects if it ends before. */
+/** The address where it listens. Rejects if it ends before. */
 async function listening(firefox: ChildProcess): Promise<string> {
   let told = ''
   for await (const line of createInterface({ input: firefox.stderr! })) {
     told += `${line}\n`
     const [, address] = /WebDriver BiDi listening on (ws:\S+)/.exec(line) ?? []
     if (address === undefined) continue
-    // What it says later must not fill the pipe.
+    // Read on, or its later output would fill the pipe.
     firefox.stderr!.resume()
     return address
   }
@@ -158,7 +160,7 @@ function tabOf({ send, events }: Connection, context: string): FirefoxTab {
 function problemOf({ method, params }: Message, origin: string): string[] {
   if (method === 'log.entryAdded') return params?.level === 'error' ? [`error: ${params.text}`] : []
   const url = params?.request?.url
-  // Firefox itself looks for news of its own at its start.
+  // Firefox itself checks for updates at its start.
   if (url === undefined || !/^https?:/.test(url) || url.startsWith(`${origin}/`)) return []
   return [`request to another origin: ${url}`]
 }

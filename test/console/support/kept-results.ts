@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 
-/** What IndexedDB has of the pinned results of a user, as text: the list, and the rows of each. */
+/** The pinned results of a user in IndexedDB, as text: the list, and the rows of each. */
 export const storedResults = (page: Page, username: string): Promise<string[]> =>
   page.evaluate(
     (name) =>

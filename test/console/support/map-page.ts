@@ -13,7 +13,7 @@ type TestMap = Readonly<{
   getCanvas: () => HTMLCanvasElement
 }>
 
-/** Asks MapLibre about the map on the page. */
+/** Reads from MapLibre about the map on the page. */
 export function onMap<T>(page: Page, read: (map: TestMap) => T): Promise<T> {
   return page
     .locator('.map')

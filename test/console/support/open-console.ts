@@ -9,7 +9,7 @@ export type OpenOptions = Readonly<{
   setup?: SetupOptions
   context?: BrowserContextOptions
   drawsMaps?: boolean
-  /** Returns the URL of the console, if another process than that of the set-up serves it. */
+  /** Returns the URL of the console if another process than the set-up's serves it. */
   servedAt?: (started: Setup) => Promise<string>
   /** Problems that the test expects. */
   expected?: RegExp
@@ -27,8 +27,8 @@ export type OpenedConsole = Setup &
   }>
 
 /**
- * Opens the console of a running service in a browser, not signed in. An error of the page, a violation of its policy or
- * a request to another origin fails the test at its end.
+ * Opens the console of a running service in a browser, not signed in. An error of the page, a violation of its policy
+ * or a request to another origin fails the test at its end.
  */
 export async function openConsole(t: TestContext, options: OpenOptions = {}): Promise<OpenedConsole> {
   await provideConsole()
@@ -87,7 +87,7 @@ async function openContext(
   // Keeps the process of the pages alive between tests.
   const keeper = await context.newPage()
   await keeper.goto(`${url}/health`)
-  // A page that crashes takes the others of its process with it, and a context with a crashed page has no clock.
+  // A crashing page ends the others of its process too, and a context with a crashed page has no clock.
   keeper.on('crash', () => contexts.delete(name))
   return context
 }

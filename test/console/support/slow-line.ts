@@ -12,8 +12,8 @@ export type SlowLine = Readonly<{
 }>
 
 /**
- * A connection to the service with 1 MB/s upload. The throttle of the debugger does not help here: it ends with the page,
- * and then releases what it held back.
+ * A connection to the service with 1 MB/s upload. The debugger's throttle does not help here: it ends with the page and
+ * then releases what it held back.
  */
 export async function slowLine(t: TestContext, serviceUrl: string): Promise<SlowLine> {
   let isSilent = false

@@ -7,17 +7,17 @@ import { PbfWriter } from 'pbf'
 export type StyleSite = Readonly<{
   light: string
   dark: string
-  /** Of the tiles. */
+  /** The origin of the tiles. */
   origin: string
-  /** The paths that were asked for. */
+  /** The paths that were requested. */
   asked: readonly string[]
-  /** From now on there are none. */
+  /** From now on these are missing. */
   failing: Set<'styles' | 'tiles'>
 }>
 
 /** The colours of the land in the two styles. */
 export const landColours = { light: [0, 255, 0], dark: [0, 0, 128] } as const
-/** Of the raster tiles, which cover the east. */
+/** The colour of the raster tiles, which cover the east. */
 export const rasterColour = [255, 255, 0]
 
 export async function styleSite(t: TestContext): Promise<StyleSite> {

@@ -9,7 +9,10 @@ export async function chooseFile(page: Page, name: string, buffer: Buffer): Prom
   await page.getByLabel('File', { exact: true }).setInputFiles({ name, mimeType: '', buffer })
 }
 
-/** Drops a file of this many lines, a multiple of 1024. It is made in the browser, so nothing passes the debugger. */
+/**
+ * Drops a file of this many lines, a multiple of 1024. It is made in the browser, so nothing passes through the
+ * debugger.
+ */
 export async function chooseGenerated(
   page: Page,
   name: string,
@@ -33,7 +36,7 @@ export async function chooseGenerated(
 export const chooseLarge = (page: Page, name: string) =>
   chooseGenerated(page, name, { lines: 2 ** 17, bytesOfLine: 100 })
 
-/** Limits uploads to 1 MB/s, so that their progress can be seen. Returns a function that ends this. */
+/** Limits uploads to 1 MB/s, so that their progress can be seen. Returns a function that lifts the limit. */
 export async function slowUploads(page: Page): Promise<() => Promise<void>> {
   const debug = await page.context().newCDPSession(page)
   await debug.send('Network.emulateNetworkConditions', {
@@ -45,7 +48,7 @@ export async function slowUploads(page: Page): Promise<() => Promise<void>> {
   return () => debug.detach()
 }
 
-/** Starts an upload, and waits until a part of the file is sent. Its table is not visible yet. */
+/** Starts an upload and waits until a part of the file is sent. Its table is not visible yet. */
 export async function startUpload(page: Page, user: TestUser, name: string): Promise<void> {
   await page.getByRole('button', { name: `Create table ${name}` }).click()
   await page.getByTestId('progress').filter({ hasText: someMegabytes }).waitFor()
