@@ -54,7 +54,7 @@ test('every folder and file of src has a layer', async () => {
   )
 })
 
-test('docs/architecture.md tells these layers, and no others', async () => {
+test('docs/architecture.md lists exactly these layers', async () => {
   const page = await readFile(join(root, '../docs/architecture.md'), 'utf8')
   const told: string[][] = []
   for (const [, number, parts] of page.matchAll(/^\| (\d*) ?\| ((?:`[\w.-]+\/?` ?)+)\|/gm)) {
@@ -65,7 +65,7 @@ test('docs/architecture.md tells these layers, and no others', async () => {
   assert.deepEqual(sorted(told), sorted(layers))
 })
 
-test('no file imports itself in a circle, also not a type or what is loaded on demand', async () => {
+test('no file imports itself in a circle, type imports and lazy imports included', async () => {
   const edges = groupByFrom(await importsOfAll())
   for (const part of codeFolders)
     assert.ok(
@@ -82,7 +82,7 @@ test('no file imports itself in a circle, also not a type or what is loaded on d
   for (const file of edges.keys()) visit(file, [])
 })
 
-test('only the command line imports the client, and what it stands on is the contract alone', async () => {
+test('only the command line imports the client, and the client imports only the contract', async () => {
   const all = await imports()
   const outOf = (part: string) => all.filter(({ from, to }) => partOf(from) === part && partOf(to) !== part)
   const isContract = ({ to }: Import) => partOf(to) === 'contract'
@@ -102,7 +102,7 @@ test('only the command line imports the client, and what it stands on is the con
   assert.deepEqual(packages, [])
 })
 
-test('the command line for people reaches nothing of the service but its client and contract', async () => {
+test('the command line for people imports nothing of the service but its client and contract', async () => {
   const edges = groupByFrom(await imports())
   const reached = new Set<string>()
   const visit = (file: string): void => {
@@ -119,14 +119,14 @@ test('the command line for people reaches nothing of the service but its client 
   )
 })
 
-test('Fastify is known only in http, pg as a value only in postgres, the environment only in config', async () => {
+test('only http imports Fastify, only postgres imports pg as a value, and only config reads the environment', async () => {
   const culprits: string[] = []
   for (const [file, text] of await sources()) {
     if (!file.startsWith('http/') && /from '(fastify|@fastify\/)/.test(text))
       culprits.push(`${file}: fastify`)
     if (!file.startsWith('postgres/') && /^import (?!type)[^\n]* from 'pg'/m.test(text))
       culprits.push(`${file}: pg`)
-    // Which tells no server its password.
+    // It never tells a server its password.
     if (file !== 'postgres/wire/scram-client.ts' && /new (pg\.)?Client\(/.test(text))
       culprits.push(`${file}: new Client`)
     if (file !== 'config/config.ts' && text.includes('process.env')) culprits.push(`${file}: process.env`)
@@ -134,8 +134,8 @@ test('Fastify is known only in http, pg as a value only in postgres, the environ
   assert.deepEqual(culprits, [])
 })
 
-test('no wait and no limit is measured by the wall clock, which can be set', async () => {
-  // They tell a time of day, or compare clocks; the embedded cluster waits before anything is served.
+test('no wait and no limit uses the wall clock, which can be set', async () => {
+  // These show a time of day or compare clocks; the embedded cluster waits before anything is served.
   const known =
     /^(cli|client|postgres\/cluster)\/|^doctor\/check-hosts\.ts$|^audit\/audit-(refusals|uses)\.ts$|^imports\/spool\.ts$|^activity\/list-activity\.ts$/
   const culprits = (await sources())
@@ -144,7 +144,7 @@ test('no wait and no limit is measured by the wall clock, which can be set', asy
   assert.deepEqual(culprits, [])
 })
 
-test('tables and functions of the control database are named only in stores', async () => {
+test('only stores name tables and functions of the control database', async () => {
   const names = await controlNames()
   assert.ok(names.includes('jobs') && names.includes('write_jobs'), 'the migrations are read')
   const used = new RegExp(`\\bcartage\\.(${names.join('|')})\\b`)
@@ -163,7 +163,7 @@ async function controlNames(): Promise<string[]> {
   return texts.flatMap((text) => [...text.matchAll(created)].map(([, name]) => name!))
 }
 
-test('no folder of src, console or test holds more files than one can look over', async () => {
+test('no folder of src, console or test has too many files', async () => {
   const counts = new Map<string, number>()
   for (const part of ['src', 'console', 'test']) {
     for (const file of await readdir(join(root, '..', part), { recursive: true, withFileTypes: true })) {
@@ -192,7 +192,7 @@ test('a function of src, console, chaos or test has at most 60 lines', async () 
   assert.deepEqual(long, [])
 })
 
-test('a feature reaches the database of a tenant as a caller only through statements', async () => {
+test('a feature uses a tenant database as a caller only through statements', async () => {
   const rooms = /^(keys|jobs|copy|query|tables|tiles|sessions)\//
   // It closes the connections of a role.
   const known = ['keys/end-sessions.ts']
@@ -205,7 +205,7 @@ test('a feature reaches the database of a tenant as a caller only through statem
   assert.deepEqual(culprits, [])
 })
 
-test('the number of an advisory lock stands in one file', async () => {
+test('the number of an advisory lock is in one file only', async () => {
   const culprits = (await sources())
     .filter(([, text]) => /\b72380\d\d\b/.test(text))
     .map(([file]) => file)
@@ -217,7 +217,7 @@ type Import = Readonly<{ from: string; to: string }>
 
 const codeFolders = ['src', 'console', 'chaos', 'bench', 'scripts', 'test']
 
-/** Of all that is written in TypeScript or JavaScript, also types, lazy imports and workers. */
+/** Imports in all TypeScript and JavaScript, also of types, lazy imports and workers. */
 async function importsOfAll(): Promise<Import[]> {
   const found: Import[] = []
   for (const part of codeFolders) {
@@ -262,7 +262,7 @@ const layerOf = (part: string) => layers.findIndex((layer) => layer.includes(par
 const functionStart =
   /^ *(?:export )?(?:default )?(?:async )?function\b|=>(?: [{(])?$|^ +(?:async |get |static )*#?\w+(?:<.*>)?\(.*\{$/
 
-/** By the indentation, which the formatter guarantees: a function ends at the next line that is indented no deeper. */
+/** Relies on the formatter's indentation: a function ends at the next line that is indented no deeper. */
 function functionsIn(text: string): { line: number; length: number }[] {
   const lines = text.split('\n')
   const depthOf = (line: string) => line.search(/\S/)

@@ -26,7 +26,7 @@ test('an aim is met or missed by the ratio, by the median, or by a percentile', 
   assert.equal(await verdict({ aim: 'as much more as the machine has cores for' }), undefined)
 })
 
-test('a run whose pairs are too far apart says so instead of giving a figure', async () => {
+test('a run whose pairs differ too much says so instead of giving a figure', async () => {
   const calm = await someResult({ ratio: 0.87, ratioMin: 0.8, ratioMax: 1.2, aim: '1 or less' })
   assert.match(summary([calm]), /\*\*0\.87\*\* \| 0\.80 to 1\.20 \| 1 or less \| met/)
   assert.match(measurements([calm]), /\| 0\.870 \|/)
@@ -36,7 +36,7 @@ test('a run whose pairs are too far apart says so instead of giving a figure', a
   assert.match(measurements([noisy]), /\| {2}\| {2}\| too noisy \|/)
 })
 
-test('the limit is who is on a CPU all the time, else the disk, else whoever the others wait for', () => {
+test('the limit is what uses a CPU all the time, else the disk, else what the others wait for', () => {
   const idle: ResourceUse = {
     service: { all: 0.1, busiest: 0.1 },
     postgres: { all: 0.1, busiest: 0.1 },
@@ -53,7 +53,7 @@ test('the limit is who is on a CPU all the time, else the disk, else whoever the
   assert.match(limit({ postgres: { all: 0.5, busiest: 0.2 } }), /^turns: .*for PostgreSQL$/)
 })
 
-test('the CPU time of the service, of PostgreSQL and of the client is told apart', async (t) => {
+test('the CPU time of the service, of PostgreSQL and of the client is reported separately', async (t) => {
   const service = await startBusyProcess(t)
   const postgres = await startBusyProcess(t)
   const watched = { service: [service.pid!], postgres: [postgres.pid!] }
@@ -67,14 +67,14 @@ test('the CPU time of the service, of PostgreSQL and of the client is told apart
   assert.ok(use.client.all < use.service.all, describeUse(use))
 })
 
-test('what a command used that has ended meanwhile is the use of the client', async () => {
+test("CPU time of a command that has ended meanwhile counts as the client's", async () => {
   const { use, wallSeconds } = await sample({ service: [], postgres: [] }, async () => {
     await once(spawn(process.execPath, ['-e', burn]), 'exit')
   })
   assert.ok(use.client.all * wallSeconds > 0.4, describeUse(use))
 })
 
-test('a measured entry has its use, and a limit that it knows itself goes before', async () => {
+test('a measured entry has its CPU use, and a limit that it states itself comes first', async () => {
   const entry = await someEntry(async () => 1)
   const { use, limit } = await measure(entry)
   assert.ok(use)
@@ -107,7 +107,7 @@ async function sample(watched: Watched, work: () => Promise<unknown>) {
   return { use: sampler.use(), wallSeconds }
 }
 
-/** Works for a while when it is told to, and then says so. */
+/** Works for a while on request, then says so. */
 async function startBusyProcess(t: TestContext) {
   const script = `process.stdin.on('data', () => { ${burn}; console.log('done') }); console.log('ready')`
   const child = spawn(process.execPath, ['-e', script], { stdio: ['pipe', 'pipe', 'inherit'] })
@@ -119,7 +119,7 @@ async function startBusyProcess(t: TestContext) {
   return child
 }
 
-/** Half a second and more on the CPU, whatever else the machine does. */
+/** At least half a second on the CPU, whatever else the machine does. */
 const burn = `
   const used = () => process.cpuUsage().user + process.cpuUsage().system
   for (const end = used() + 5e5; used() < end; ) for (let turn = 0; turn < 1e6; turn++) Math.random()`

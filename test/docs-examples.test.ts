@@ -17,10 +17,10 @@ const pages = [
 ]
 
 for (const page of pages) {
-  test(`the examples of ${page} run as pasted, one after the other`, async (t) => {
+  test(`the examples of ${page} run as pasted, one after another`, async (t) => {
     const { user } = await setup(t, { worker: true })
     const folder = await mkdtemp(join(tmpdir(), 'docs-'))
-    // An answer that is an error ends the block.
+    // An error answer ends the block.
     await writeFile(join(folder, '.curlrc'), 'fail\nsilent\nshow-error\n')
     const env = { ...process.env, CURL_HOME: folder, HOME: folder, BASE: user.base, KEY: user.masterToken }
     const blocks = examplesOf(await readFile(new URL(`../${page}`, import.meta.url), 'utf8'))
@@ -41,7 +41,7 @@ for (const page of pages) {
   })
 }
 
-test('the examples of one page do not stand in the way of those of another', async () => {
+test("the examples of one page do not interfere with another page's", async () => {
   const made = await Promise.all(
     [...pages, 'docs/guide/client.md'].map(async (page) => {
       const markdown = await readFile(new URL(`../${page}`, import.meta.url), 'utf8')
@@ -70,7 +70,7 @@ function examplesOf(markdown: string): readonly Example[] {
   }))
 }
 
-/** Those that it imports, and those that a comment says to install for them. */
+/** The packages it imports, and those that a comment says to install for them. */
 function packagesOf(code: string): readonly string[] {
   const imported = [...code.matchAll(/^(?:import|from) (.*?)(?: import .*)?$/gm)].flatMap(([, names]) =>
     names!.split(', ').map((name) => name.split('.')[0]!),
@@ -79,7 +79,7 @@ function packagesOf(code: string): readonly string[] {
   return [...new Set([...imported, ...told])]
 }
 
-/** GDAL is not on every machine. */
+/** Not every machine has GDAL. */
 const canRun = (code: string) => !code.includes('ogr2ogr') || hasGdal
 const hasGdal = spawnSync('ogr2ogr', ['--version']).status === 0
 

@@ -7,7 +7,7 @@ import { variables } from '../src/config/known-variables.ts'
 
 const read = (path: string) => readFile(new URL(`../${path}`, import.meta.url), 'utf8')
 
-test('docs/configuration.md has every variable with its default, and no other', async () => {
+test('docs/configuration.md has exactly the variables that exist, with their defaults', async () => {
   const rows = tableRows(await read('docs/configuration.md'))
   const documented = rows
     .filter(([name]) => name!.startsWith('`CARTAGE_'))
@@ -18,7 +18,7 @@ test('docs/configuration.md has every variable with its default, and no other', 
   assert.deepEqual(documented.map((row) => row.trim()).sort(), known.map((row) => row.trim()).sort())
 })
 
-test('docs/errors.md has every error code with its kind, and no other', async () => {
+test('docs/errors.md has exactly the error codes that exist, with their kinds', async () => {
   const raised = [...(await read('src/errors.ts')).matchAll(/raise\(\s*'([a-z-]+)',\s*(?:'([a-z-]+)'|kind)/g)]
   const known = raised.map(([, code, kind]) => `${code} ${kind ?? 'by the database'}`)
   const documented = tableRows(await read('docs/errors.md'))
@@ -46,7 +46,7 @@ test('every link between pages leads to a page and a heading that exist', async 
 
 const linkPattern = /\]\((?!\w+:)([^)#\s]*)(?:#([^)\s]+))?\)/g
 
-/** As GitHub makes them from the headings of a page. */
+/** As GitHub derives them from a page's headings. */
 async function anchorsOf(page: URL): Promise<readonly string[]> {
   const headings = (await readFile(page, 'utf8')).matchAll(/^#+ (.+)$/gm)
   return [...headings].map(([, text]) =>
@@ -57,7 +57,7 @@ async function anchorsOf(page: URL): Promise<readonly string[]> {
   )
 }
 
-test('every page of docs stands in its index', async () => {
+test('every page of docs is in its index', async () => {
   const index = await read('docs/README.md')
   const pages = (await readdir(new URL('../docs', import.meta.url), { recursive: true })).filter(
     (path) => path.endsWith('.md') && path !== 'README.md',
@@ -68,7 +68,7 @@ test('every page of docs stands in its index', async () => {
   )
 })
 
-test('docs/internals/dependencies.md names every package of package.json, and no other', async () => {
+test('docs/internals/dependencies.md has exactly the packages of package.json', async () => {
   const { dependencies, devDependencies } = JSON.parse(await read('package.json'))
   const [packages] = (await read('docs/internals/dependencies.md')).split('\n## ')
   const named = tableRows(packages!)
@@ -77,7 +77,7 @@ test('docs/internals/dependencies.md names every package of package.json, and no
   assert.deepEqual(named.sort(), Object.keys({ ...dependencies, ...devDependencies }).sort())
 })
 
-test('every file that the pages on internals name is there', async () => {
+test('every file that the pages on internals name exists', async () => {
   const missing: string[] = []
   const internals = await readdir(new URL('../docs/internals', import.meta.url))
   const pages = internals.filter((path) => path.endsWith('.md')).map((path) => `docs/internals/${path}`)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createLog, LazyLog } from '../src/log/log.ts'
 
-test('an error is logged by what it says, never by what hangs on it', () => {
+test('an error is logged by its message, never with its other members', () => {
   const lines: string[] = []
   const log = createLog('info', { write: (line) => void lines.push(line) })
   const cause = Object.assign(new Error('the reason'), { secretKey: 4711 })
@@ -16,7 +16,7 @@ test('an error is logged by what it says, never by what hangs on it', () => {
   assert.doesNotMatch(lines[0]!, /hush|4711/)
 })
 
-test('credentials are cut out of what is logged, wherever they stand', () => {
+test('credentials are removed from log messages, wherever they are', () => {
   const lines: string[] = []
   const log = createLog('info', { write: (line) => void lines.push(line) })
   log.info(
@@ -26,7 +26,7 @@ test('credentials are cut out of what is logged, wherever they stand', () => {
   assert.doesNotMatch(lines[0]!, /hush/)
 })
 
-test('a log that is made when it is first used says whose it is, like any other', () => {
+test('a log that is created when first used names its source, like any other', () => {
   const lines: string[] = []
   const log = createLog('info', { write: (line) => void lines.push(line) })
   let made = 0

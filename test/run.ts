@@ -14,28 +14,29 @@ import { groupFiles } from './support/runner/group-files.ts'
 import { prepareNamespace } from './support/runner/namespace.ts'
 import { endProcesses, removeNames } from './support/runner/remains.ts'
 
-// Runs the test files, or those whose path holds one of the arguments, on a cluster of their own; then looks
-// for what they left behind: databases, roles and processes.
+// Runs the test files, or those whose path contains one of the arguments, on a cluster of their own; then looks for
+// what they left behind: databases, roles and processes.
 process.exitCode = await runTests(process.argv.slice(2))
 
 async function runTests(filters: readonly string[]): Promise<number> {
   const files = await findTestFiles(filters)
   if (files.length === 0) return complain(`no test file matches ${filters.join(', ')}`)
   const interrupted = new AbortController()
-  // Every file listens to it.
+  // Every file listens to this signal.
   setMaxListeners(0, interrupted.signal)
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => interrupted.abort())
 
   const namespace = `ct_${randomBytes(3).toString('hex')}`
   const cluster = await openCluster(namespace, interrupted.signal)
-  // Everything else that is temporary lies in one folder, so that it can be removed, and whoever works in it can be found.
+  // All other temporary files are in one folder, so that it can be removed and processes that work in it can be found.
   const folder = await makeFolder(await placeForFiles())
   try {
     giveToTests({ url: cluster.url, namespace, folder })
     if (files.length > 1) await prepareNamespace(cluster.url, namespace)
     const compiled = await compileTests(files, process.env.CARTAGE_TEST_COMPILED!)
     const groups = await groupFiles(files, compiled, folder)
-    // Two more than cores: tests wait for leases, outages and time limits, and with one more the cores were idle a quarter of the time.
+    // Two more than cores: tests wait for leases, outages and time limits, and with one more the cores were idle a
+    // quarter of the time.
     const failed = await runFiles(groups, availableParallelism() + 2, interrupted.signal)
     const hasPassed = failed.size === 0 || (await passAlone(failed, compiled, interrupted.signal))
     const left = [...(await removeNames(cluster.url, namespace)), ...(await endProcesses(namespace))]
@@ -60,9 +61,9 @@ async function openCluster(namespace: string, signal: AbortSignal): Promise<Test
     dataDir: folder,
     log: createLog('warn'),
     isEphemeral: true,
-    // Some tests stand between the service and its database.
+    // Some tests put a proxy between the service and its database.
     isOnTcp: true,
-    // Each process of tests has some services, and each of those its connections.
+    // Each test process has several services, each with its own connections.
     settings: { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: '300' },
     signal,
   }).catch(async (error: unknown) => {
@@ -77,7 +78,10 @@ async function openCluster(namespace: string, signal: AbortSignal): Promise<Test
   return { url: cluster.url, stop }
 }
 
-/** Memory, if there is plenty: a test user is a database of a thousand files and 15 MB, and embedded clusters wait for their disk. */
+/**
+ * In memory if there is plenty: a test user is a database of a thousand files and 15 MB, and embedded clusters wait for
+ * their disk.
+ */
 async function placeForFiles(): Promise<string> {
   const memory = '/dev/shm'
   const { bavail, bsize } = await statfs(memory).catch(() => ({ bavail: 0, bsize: 0 }))
@@ -105,20 +109,20 @@ function giveToTests({ url, namespace, folder }: { url: string; namespace: strin
   process.env.CARTAGE_TEST_COMPILED = join(folder, 'compiled')
   process.env.TMPDIR = folder
   delete process.env.TSX_DISABLE_CACHE
-  // Every process of Node would read them when it starts, which takes longer than the start itself. npm gets them back.
+  // Every Node process would read them at its start, which takes longer than the start itself. npm gets them back.
   process.env.CARTAGE_TEST_CA_CERTS = process.env.NODE_EXTRA_CA_CERTS ?? ''
   delete process.env.NODE_EXTRA_CA_CERTS
-  // The processes of the tests inherit them.
+  // The test processes inherit them.
   process.execArgv = ['--enable-source-maps']
-  // What configures a service outside must not reach the services of the tests.
+  // The configuration of a service outside must not reach the services of the tests.
   for (const name of Object.keys(process.env)) {
     if (name.startsWith('CARTAGE_') && !name.startsWith('CARTAGE_TEST_')) delete process.env[name]
   }
 }
 
 /**
- * A browser may be too slow for a test while others use all cores, and so may a server that many tests share. If few files
- * have failed, they are run once more with the machine to themselves, and that is told.
+ * A browser or a shared server may be too slow for a test while others use all cores. If few files have failed, they
+ * run again alone on the machine, and the output says so.
  */
 async function passAlone(
   failed: ReadonlySet<string>,
@@ -127,7 +131,7 @@ async function passAlone(
 ): Promise<boolean> {
   const files = [...failed]
   const names = files.map((file) => relative(import.meta.dirname, file))
-  // What is in none of the files is a process of several that has ended, or has not come to an end.
+  // A name that is in none of the files is a process of several files that crashed or did not end.
   const isWhole = names.some((name) => name.startsWith('..'))
   if (signal.aborted || names.length > 20 || isWhole) return false
   console.log(`\nfailed beside others, so run again alone: ${names.join(', ')}\n`)
@@ -137,13 +141,13 @@ async function passAlone(
   return hasPassed
 }
 
-/** Answers the files in which something failed. */
+/** Returns the files in which something failed. */
 async function runFiles(files: string[], concurrency: number, signal: AbortSignal): Promise<Set<string>> {
   const failed = new Set<string>()
   let count = 0
   const events = run({ files, concurrency, timeout: 900_000, signal })
   events.on('test:pass', ({ skip, name }) => {
-    // A file without a single test is reported as a test of its own name.
+    // A file without a single test is reported as a test with its own name.
     if (skip === undefined && !files.some((file) => [file, relative('.', file)].includes(name))) count++
   })
   events.on('test:fail', ({ file, name }) => {
@@ -152,7 +156,7 @@ async function runFiles(files: string[], concurrency: number, signal: AbortSigna
   })
   const times = new FileTimes(events)
   await pipeline(events, new spec(), process.stdout, { end: false })
-  // After a failure the names of what failed close the output.
+  // After a failure, the names of the failed tests end the output.
   if (failed.size === 0) console.log(times.describe(import.meta.dirname))
   if (count === 0) {
     complain('not a single test was run')

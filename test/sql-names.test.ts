@@ -6,12 +6,12 @@ import { fileURLToPath } from 'node:url'
 import { type Lexeme, lexemes } from '../src/sql-text/lexemes.ts'
 import { setup } from './support/service/setup.ts'
 
-// On a tenant's session a bare name may mean something that the tenant made. So whatever runs there names the schema of
+// In a tenant's session an unqualified name may be an object of the tenant. So whatever runs there names the schema of
 // every function, operator and type, or sets the search_path to pg_catalog first.
 
 const root = fileURLToPath(new URL('../src', import.meta.url))
 
-test('the check finds bare functions, operators and types', () => {
+test('the check finds unqualified functions, operators and types', () => {
   assert.deepEqual(bareNames('select lower(a), b::text from x.y where a = any($1) and b <> c'), [
     'lower()',
     '::text',
@@ -25,7 +25,7 @@ test('the check finds bare functions, operators and types', () => {
   )
 })
 
-test('no statement of ours on a session of a tenant has a bare name', async () => {
+test("no statement of the service in a tenant's session has an unqualified name", async () => {
   const files = await sourceFiles()
   const onTenants = files.filter(
     ({ text }) => !isAdministrators(text) && !/(queryInCatalog|askCatalogAs(Master)?)[<(]/.test(text),
@@ -42,7 +42,7 @@ test('no statement of ours on a session of a tenant has a bare name', async () =
   }
 })
 
-test('the administrator and queries in the catalog see nothing but the catalog', async (t) => {
+test('the administrator and catalog queries see only the catalog', async (t) => {
   const { service } = await setup(t)
   const { databases } = service.services
   const { adminTarget } = await import('../src/postgres/session-target.ts')
@@ -52,7 +52,7 @@ test('the administrator and queries in the catalog see nothing but the catalog',
   assert.deepEqual(rows, [{ search_path: 'pg_catalog' }])
 })
 
-test('every function in a tenant database is bound, has a search_path of its own, or no bare name', async (t) => {
+test('every function in a tenant database is bound, has its own search_path, or has no unqualified name', async (t) => {
   const { user, admin } = await setup(t)
   const { rows } = await admin(
     `select oid::regprocedure::text as name, prosrc as body from pg_proc
@@ -68,7 +68,7 @@ test('every function in a tenant database is bound, has a search_path of its own
   assert.deepEqual(culprits, [])
 })
 
-test('no function of ours sets a role', async (t) => {
+test('no function of the service sets a role', async (t) => {
   const { user, admin } = await setup(t)
   const { rows } = await admin(
     String.raw`select oid::regprocedure::text as name from pg_proc
@@ -84,7 +84,7 @@ type Source = Readonly<{ path: string; text: string }>
 
 async function sourceFiles(): Promise<readonly Source[]> {
   const found = (await readdir(root, { recursive: true })).filter(
-    // The doors for people and requests show SQL in examples, `convert` reads that of GDAL; they run none.
+    // The command line and HTTP show SQL in examples, `convert` reads that of GDAL; they run none.
     (path) =>
       path.endsWith('.ts') && !/^(http|cli|client|contract|convert|file-import|sql-text)\//.test(path),
   )
@@ -95,7 +95,7 @@ async function sourceFiles(): Promise<readonly Source[]> {
 
 const withoutComments = (text: string) => text.replace(/^\s*(\/\*|\*|\/\/).*$/gm, '')
 
-/** Its connections are the administrator's, whose search_path is pg_catalog, or go to a database without tenants. */
+/** Whether its connections have the administrator's search_path, pg_catalog, or go to a database without tenants. */
 function isAdministrators(text: string): boolean {
   const isTenants = /\b(masterTargetOf|sessionTargetOf)\b|\bdatabases\.(query|copy|job)\.(use|acquire)/
   const isOurs =
@@ -104,8 +104,8 @@ function isAdministrators(text: string): boolean {
 }
 
 /**
- * The strings of a file that begin like SQL; what is filled into them stands as a parameter. Tenants have no access to
- * schema `cartage`: what names it never runs on their sessions.
+ * The strings of a file that begin like SQL, with a parameter for each value. Tenants have no access to schema
+ * `cartage`: what names it never runs in their sessions.
  */
 function sqlTexts(text: string): readonly string[] {
   return [...text.matchAll(/`((?:[^`\\]|\\.)*)`|'((?:[^'\\\n]|\\.)*)'/g)]
@@ -115,7 +115,7 @@ function sqlTexts(text: string): readonly string[] {
 
 const startsLikeSql = /^\s*(select|with|insert|update|delete|begin|grant|revoke|create|alter|drop|call|do)\s/i
 
-/** Functions, operators and types in a text that stand without their schema. */
+/** Functions, operators and types in a text without their schema. */
 function bareNames(sql: string): readonly string[] {
   const parts = [...lexemes(sql)].filter(({ kind }) => !/space|comment/.test(kind)).map(partOf)
   const found: string[] = []

@@ -6,7 +6,7 @@ const basic = (text: string) => `Basic ${Buffer.from(text).toString('base64')}`
 const read = (authorization?: string, query: Record<string, unknown> = {}, body?: unknown) =>
   readCredential({ authorization, query, body })
 
-test('the Basic header comes first, then the query, then the body; the first one present is the only one looked at', () => {
+test('the Basic header counts first, then the query, then the body; only the first one present is checked', () => {
   assert.deepEqual(read(basic('alice:t1'), { api_key: 't2' }, { api_key: 't3' }), {
     kind: 'token',
     token: 't1',
@@ -23,7 +23,7 @@ test('an empty api_key counts as absent', () => {
   assert.deepEqual(read(undefined, { api_key: '' }), { kind: 'none' })
 })
 
-test('an empty Basic password or another scheme than Basic is a wrong credential', () => {
+test('an empty Basic password and another scheme than Basic are a wrong credential', () => {
   for (const header of [
     basic('alice:'),
     basic('alice'),
@@ -38,17 +38,17 @@ test('an empty Basic password or another scheme than Basic is a wrong credential
   }
 })
 
-test('a token may hold colons, a username may not', () => {
+test('a token may contain colons, a username may not', () => {
   assert.deepEqual(read(basic('alice:a:b')), { kind: 'token', token: 'a:b', username: 'alice' })
 })
 
-test('two api_keys, or one that is no string, are a wrong credential', () => {
+test('two api_keys, or one that is not a string, are a wrong credential', () => {
   assert.deepEqual(read(undefined, { api_key: ['a', 'b'] }), { kind: 'malformed' })
   for (const value of [1, null, {}, [], true])
     assert.deepEqual(read(undefined, {}, { api_key: value }), { kind: 'malformed' })
 })
 
-test('inherited members of a body are not looked at', () => {
+test('inherited members of a body are ignored', () => {
   assert.deepEqual(read(undefined, {}, Object.create({ api_key: 'inherited' })), { kind: 'none' })
   for (const body of [null, undefined, 'text', 5, ['api_key']])
     assert.deepEqual(read(undefined, {}, body), { kind: 'none' })

@@ -6,7 +6,7 @@ import { Directory } from '../../src/auth/directory.ts'
 import { createLog } from '../../src/log/log.ts'
 import { eventually, type Setup, setup } from '../support/service/setup.ts'
 
-test('when a change is answered, every process already knows it', async (t) => {
+test('a change is known to every process once it is answered', async (t) => {
   const house = await setup(t)
   const { installation } = house.service.services
   const nodes = await Promise.all([1, 2, 3].map(() => anotherNode(t, house)))
@@ -29,7 +29,7 @@ test('a deleted user is unknown to every process at once', async (t) => {
   assert.equal(await node.findAccount(user.username), undefined)
 })
 
-test('when the listening connection is down the cache is not trusted, and it comes back by itself', async (t) => {
+test('without its LISTEN connection the cache is not trusted, and the connection comes back by itself', async (t) => {
   const house = await setup(t, { isIsolated: true })
   const { installation, config, databases } = house.service.services
   const node = await anotherNode(t, house)
@@ -38,7 +38,7 @@ test('when the listening connection is down the cache is not trusted, and it com
     `select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = $1 and query ilike '%cache_leases%'`,
     [config.namespace],
   )
-  // Not even announced: only a look into the database can tell.
+  // Not even notified: only a query in the database can tell.
   await eventually(async () => {
     await databases.control.query('update cartage.users set quota_in_bytes = 77 where username = $1', [
       house.user.username,

@@ -10,7 +10,7 @@ const document = fc.record({
   fields: fc.jsonValue(),
 })
 
-test('the rows of any answer are found, wherever it is cut while it arrives', () => {
+test('the rows of any answer are found, wherever it is split while it arrives', () => {
   fc.assert(
     fc.property(document, fc.array(fc.nat(40)), (value, lengths) => {
       const text = JSON.stringify(value)

@@ -24,7 +24,7 @@ const towns = {
   ],
 } as const satisfies DashboardDefinition
 
-/** With the key as a query parameter; an empty one: none. */
+/** With the key as a query parameter; empty: no key. */
 async function ask(user: TestUser, path: string, { method = 'GET', token = user.masterToken, body }: Asked) {
   const answer = await fetch(`${user.base}/api/v4/dashboards${path}${token && `?api_key=${token}`}`, {
     method,
@@ -36,7 +36,7 @@ async function ask(user: TestUser, path: string, { method = 'GET', token = user.
 }
 type Asked = Readonly<{ method?: string; token?: string; body?: unknown }>
 
-test('a dashboard is saved, read, listed, replaced and deleted with the master key, and ends with its user', async (t) => {
+test('the master key saves, reads, lists, replaces and deletes a dashboard, which ends with its user', async (t) => {
   const house = await setup(t)
   const { user, service } = house
   const client = clientOf(t, house)
@@ -47,7 +47,7 @@ test('a dashboard is saved, read, listed, replaced and deleted with the master k
     ['list', 'part-1', 'part-2'],
   )
   assert.deepEqual([made.public, made.refresh_seconds, made.filters], [false, 30, towns.filters])
-  // A query that is not there is allowed: it may come, or go, later.
+  // A missing query is allowed: it may be created or deleted later.
   assert.deepEqual(made.queries, {
     towns: { public: false, params: { country: { type: 'text', required: true } } },
   })
@@ -74,7 +74,7 @@ test('a dashboard is saved, read, listed, replaced and deleted with the master k
   assert.deepEqual(rows, [])
 })
 
-test('a dashboard is read without a key if it is public, and then names the queries that are public too', async (t) => {
+test('a public dashboard is read without a key, and then names only the public queries', async (t) => {
   const { user } = await setup(t)
   await saved(user, 'towns', { sql: 'select :country as country', public: true })
   await saved(user, 'secret', { sql: 'select 1 as n' })
@@ -104,7 +104,7 @@ test('a dashboard is read without a key if it is public, and then names the quer
   }
 })
 
-test('what is wrong in a dashboard is 400, with its place', async (t) => {
+test('an error in a dashboard is 400 with its place', async (t) => {
   const { user } = await setup(t)
   const filter = { param: 'country', label: 'Country', type: 'text' }
   for (const [body, text] of [
@@ -165,7 +165,7 @@ test('what is wrong in a dashboard is 400, with its place', async (t) => {
     assert.equal((await ask(user, `/${name}`, { method: 'PUT', body: { title: 'x' } })).status, 400)
 })
 
-test('two who edit a dashboard do not overwrite each other: a save with If-Match of a former version is 412', async (t) => {
+test('two people editing a dashboard do not overwrite each other: saving with If-Match of an old version is 412', async (t) => {
   const house = await setup(t)
   const { user } = house
   const client = clientOf(t, house)
@@ -177,7 +177,7 @@ test('two who edit a dashboard do not overwrite each other: a save with If-Match
     await client.dashboards.getWithEtag('towns'),
     await client.dashboards.getWithEtag('towns'),
   ]
-  // What a query says belongs to the answer, not to the version.
+  // The state of a query belongs to the answer, not to the version.
   await saved(user, 'towns', { sql: 'select 2 as n', public: true })
   const titles = ['One', 'Two']
   const both = await Promise.allSettled(
@@ -188,7 +188,7 @@ test('two who edit a dashboard do not overwrite each other: a save with If-Match
   assert.deepEqual(both.map(({ status }) => status).sort(), ['fulfilled', 'rejected'])
   const won = both.findIndex(({ status }) => status === 'fulfilled')
   assert.equal((await client.dashboards.get('towns')).title, titles[won])
-  // The same request again, whose answer was lost.
+  // The same request again, because its answer was lost.
   await client.dashboards.save('towns', { ...mine.dashboard, title: titles[won]! }, { ifMatch: mine.etag })
   await assert.rejects(client.dashboards.save('towns', { title: 'Late' }, { ifMatch: mine.etag }), changed)
   const put = (headers: { 'if-match'?: string; 'if-none-match'?: string }, title = 'By hand') =>
@@ -201,7 +201,7 @@ test('two who edit a dashboard do not overwrite each other: a save with If-Match
   assert.equal(first.status, 200)
   const { etag } = await client.dashboards.getWithEtag('towns')
   assert.equal(first.headers.get('etag'), etag)
-  // A proxy that compresses makes the tag a weak one.
+  // A compressing proxy makes the tag a weak one.
   assert.equal((await put({ 'if-match': `"other", W/${etag}` }, 'Weak')).status, 200)
   assert.equal((await put({ 'if-match': '*' }, 'Any')).status, 200)
   for (const headers of [
@@ -215,7 +215,7 @@ test('two who edit a dashboard do not overwrite each other: a save with If-Match
   assert.equal((await put({ 'if-match': '*' })).status, 412)
 })
 
-test('a deletion with If-Match of a former version is 412 and deletes nothing', async (t) => {
+test('deleting with If-Match of an old version is 412 and deletes nothing', async (t) => {
   const house = await setup(t)
   const { user } = house
   const client = clientOf(t, house)
@@ -235,7 +235,7 @@ test('a deletion with If-Match of a former version is 412 and deletes nothing', 
     })
   assert.equal((await remove('towns')).status, 400)
   await client.dashboards.delete('towns', { ifMatch: last.etag })
-  // Nothing is there that somebody could have changed.
+  // Nothing is left that another person could have changed.
   assert.equal((await remove(last.etag)).status, 404)
   for (const ifMatch of [undefined, '*', `W/${last.etag}`]) {
     await client.dashboards.save('towns', last.dashboard)
@@ -251,7 +251,7 @@ const wide = Array.from({ length: 20 }, (_, at) => ({
   options: Array.from({ length: 14 }, () => 'x'.repeat(1_000)),
 }))
 
-test('a user has at most 100 dashboards, however many are saved at once', async (t) => {
+test('a user has at most 100 dashboards, however many are saved concurrently', async (t) => {
   const { user } = await setup(t)
   const put = (name: string) => ask(user, `/${name}`, { method: 'PUT', body: { title: 'One of many' } })
   for (let tens = 0; tens < 9; tens += 1)

@@ -7,7 +7,7 @@ import { KeepHistory } from '../../src/history/keep-history.ts'
 import { clientOf } from '../support/keys/client-of.ts'
 import { basic, type Setup, setup, type TestUser } from '../support/service/setup.ts'
 
-test('a statement that was told is in the history of its key in every browser, once, until it is deleted', async (t) => {
+test("a recorded statement is in its key's history in every browser, once, until it is deleted", async (t) => {
   const { client, again } = await house(t)
   const id = randomUUID()
   const token = `cartage_${'x'.repeat(51)}`
@@ -39,7 +39,7 @@ test('a statement that was told is in the history of its key in every browser, o
   assert.deepEqual(texts(await again().list()), [])
 })
 
-test('a key sees its own statements, the master key also what ran with another, and nobody those of another account', async (t) => {
+test("a key sees its own statements, the master key also those of other keys, and no account another's", async (t) => {
   const { client: master, keyClient, bundle } = await house(t)
   const reader = await keyClient('reader')
   const writer = await keyClient('writer')
@@ -84,7 +84,7 @@ test('a key sees its own statements, the master key also what ran with another, 
   assert.deepEqual(texts(await master.list({ key: 'reader' })), ['select 2'])
 })
 
-test('owners of an organization see what ran with a key of a member, and members nothing of each other', async (t) => {
+test("owners of an organization see what a member's key ran, and members nothing of each other", async (t) => {
   const bundle = await setup(t)
   const { name, owner } = await bundle.createOrganization()
   const [anna, ben] = [
@@ -142,7 +142,7 @@ test('the newest 500 statements of a key are kept, each with 20,000 characters, 
   assert.deepEqual((await control('select text from cartage.statement_history')).rows, [{ text: 'last' }])
 })
 
-test('what is no statement is refused with a reason, and changes nothing', async (t) => {
+test('anything but a statement is refused with a reason and changes nothing', async (t) => {
   const { client, bundle } = await house(t)
   const { user } = bundle
   const headers = { ...basic(user.username, user.masterToken), 'content-type': 'application/json' }
@@ -210,7 +210,7 @@ const badQueries = [
   `?search=${'x'.repeat(101)}`,
 ]
 
-test('the history of a key goes with it, but not what the master key ran with it', async (t) => {
+test('deleting a key deletes its history, but not what the master key ran with it', async (t) => {
   const { client: master, keyClient, bundle, control } = await house(t)
   const reader = await keyClient('reader')
   await reader.add({ text: 'select 1', outcome: 'done', ms: 1 })
@@ -237,7 +237,7 @@ test('the history of a key goes with it, but not what the master key ran with it
   assert.deepEqual(await left(), [])
 })
 
-test('an operator who keeps no history keeps none, and what was kept before is deleted', async (t) => {
+test('an operator can switch the history off, and what was stored before is deleted', async (t) => {
   const { client, control } = await house(t, { isIsolated: true, config: { historyDays: 0 } })
   const told = await client.add({ text: 'select 1', outcome: 'done', ms: 1 })
   assert.equal(told.kept, false)

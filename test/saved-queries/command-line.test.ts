@@ -61,7 +61,7 @@ test('a query is saved, listed, shown, run with another key and deleted', async 
   assert.equal((await cartage(me, 'query', 'run', 'towns', '-p', 'c=NO')).code, 1)
 })
 
-test('a statement comes from a file, defaults of arrays are JSON, and mistakes are named', async (t) => {
+test('a statement is read from a file, defaults of arrays are JSON, and mistakes are named', async (t) => {
   const me = connection(await setup(t))
   const folder = await mkdtemp(join(tmpdir(), 'queries-'))
   const file = join(folder, 'ids.sql')

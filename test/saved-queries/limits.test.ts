@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { askQueries, refusal, saved } from '../support/queries/queries-api.ts'
 import { setup } from '../support/service/setup.ts'
 
-test('the saved queries of a user have at most 4 MB together, however many are saved at once', async (t) => {
+test('the saved queries of a user have at most 4 MB together, however many are saved concurrently', async (t) => {
   const { user } = await setup(t)
   const body = { sql: `select 1 /* ${'é'.repeat(65_000)} */` }
   const save = async (name: string) => (await askQueries(user, `/${name}`, { method: 'PUT', body })).status
@@ -17,7 +17,7 @@ test('the saved queries of a user have at most 4 MB together, however many are s
   assert.match(refused.text, /4 MB/)
 })
 
-test('a default that is nested too deeply, or has more digits than are kept, is refused', async (t) => {
+test('a default nested too deep, or with more digits than are kept, is refused', async (t) => {
   const { user } = await setup(t)
   const put = (value: string, type: string) =>
     refusal(user, '/q', {
@@ -41,7 +41,7 @@ test('a default that is nested too deeply, or has more digits than are kept, is 
   assert.equal(text.status, 201)
 })
 
-test('an answer with a tag varies by the key and the encoding', async (t) => {
+test('an answer with an ETag varies by the key and the encoding', async (t) => {
   const { user } = await setup(t)
   await user.sql("create table t (a int); select cartodb.cdb_cartodbfytable('t')")
   await saved(user, 'q', { sql: 'select a from t' })

@@ -18,7 +18,7 @@ async function makeCities(user: TestUser): Promise<void> {
     insert into cities values ('Lyon', 'FR', 500), ('Paris', 'FR', 2000), ('Oslo', 'NO', 700), ('O''Hara', 'X''; drop table cities--', 1)`)
 }
 
-test('a query is saved, read, listed, replaced and deleted with the master key', async (t) => {
+test('the master key saves, reads, lists, replaces and deletes a query', async (t) => {
   const { user } = await setup(t)
   await makeCities(user)
   const made = await askQueries(user, '/cities', { method: 'PUT', body: cities })
@@ -45,7 +45,7 @@ test('a query is saved, read, listed, replaced and deleted with the master key',
   assert.equal((await refusal(user, '/another')).code, 'query-not-found')
 })
 
-test('a chart is saved with a query, and one that contradicts itself is refused', async (t) => {
+test('a chart is saved with a query, and a contradictory one is refused', async (t) => {
   const started = await setup(t)
   const { user } = started
   const { queries } = clientOf(t, started)
@@ -77,7 +77,7 @@ test('a chart is saved with a query, and one that contradicts itself is refused'
   assert.ok(!('chart' in (await queries.get('drawn'))))
 })
 
-test('values are bound by name, typed, with defaults, and never become SQL', async (t) => {
+test('values are bound by name with types and defaults, and never become SQL', async (t) => {
   const { user } = await setup(t)
   await makeCities(user)
   await saved(user, 'cities', cities)
@@ -108,7 +108,7 @@ test('values are bound by name, typed, with defaults, and never become SQL', asy
   assert.equal((await user.sql('select count(*)::int as n from cities')).rows[0].n, 4)
 })
 
-test('each type takes its values from an address and from JSON, without losing a digit', async (t) => {
+test('each type accepts its values from a URL and from JSON, without losing a digit', async (t) => {
   const { user } = await setup(t)
   const digits = '12345678901234567890.123456789012345678'
   for (const [type, text, json, shown] of [
@@ -136,7 +136,7 @@ test('each type takes its values from an address and from JSON, without losing a
   }
 })
 
-test('a value that is missing, unknown, repeated or of another type is refused and named', async (t) => {
+test('a missing, unknown or repeated value, or one of another type, is refused and named', async (t) => {
   const { user } = await setup(t)
   await makeCities(user)
   await saved(user, 'cities', cities)
@@ -174,7 +174,7 @@ test('a value that is missing, unknown, repeated or of another type is refused a
   assert.equal((await refusal(user, '/cities/rows?country=FR&least=many')).context, 'parameter :least')
 })
 
-test('the rows come in every format of the SQL endpoint, in pages, and as a download', async (t) => {
+test('the rows are available in every format of the SQL endpoint, in pages, and as a download', async (t) => {
   const { user } = await setup(t)
   await makeCities(user)
   await saved(user, 'cities', cities)
@@ -205,7 +205,7 @@ test('the rows come in every format of the SQL endpoint, in pages, and as a down
   }
 })
 
-test('a query runs as the key of the request, and without a key only a public one, as the public', async (t) => {
+test('a query runs as the key of the request; without a key only a public query runs, as the public role', async (t) => {
   const { user } = await setup(t)
   await makeCities(user)
   await user.sql('create table secrets (n int)')
@@ -226,7 +226,7 @@ test('a query runs as the key of the request, and without a key only a public on
   assert.equal(n, 4)
   assert.equal((await refusal(user, '/secret/rows', { token: reader.token })).status, 403)
   assert.equal((await refusal(user, '/who/rows', { token: withoutSql.token })).code, 'api-forbidden')
-  // Not public: as if it were not there.
+  // A private query looks missing.
   const unknown = await refusal(user, '/nothing/rows', { token: '' })
   assert.deepEqual(await refusal(user, '/who/rows', { token: '' }), {
     ...unknown,
@@ -239,7 +239,7 @@ test('a query runs as the key of the request, and without a key only a public on
   assert.deepEqual(await rowsOf(user, '/secret/rows', { token: '' }), [])
 })
 
-test('only the master key of the account manages queries, and only it sees their SQL', async (t) => {
+test("only the account's master key manages queries and sees their SQL", async (t) => {
   const { user, createUser } = await setup(t)
   const other = await createUser()
   await saved(user, 'mine', { sql: 'select 42 as hidden_answer', public: true })
@@ -341,7 +341,7 @@ test('a definition that cannot run is refused, and nothing is saved', async (t) 
   assert.equal((await user.sql('select count(*)::int as n from cities')).rows[0].n, 4)
 })
 
-test('a name has letters, digits, dots, hyphens, underscores, and slashes between folders; openapi.json is none', async (t) => {
+test('a name has letters, digits, dots, hyphens, underscores, and slashes between folders; openapi.json is reserved', async (t) => {
   const { user } = await setup(t)
   const put = (name: string) =>
     askQueries(user, `/${encodeURIComponent(name)}`, { method: 'PUT', body: { sql: 'select 1' } })
@@ -378,7 +378,7 @@ test('a name has letters, digits, dots, hyphens, underscores, and slashes betwee
   assert.equal((await put('a\0b')).status, 400)
 })
 
-test('an account has at most 1,000 queries, and its queries end with it', async (t) => {
+test('an account has at most 1,000 queries, and they are deleted with it', async (t) => {
   const { user, createUser, service } = await setup(t)
   const { control } = service.services.databases
   const other = await createUser()
@@ -403,7 +403,7 @@ test('an account has at most 1,000 queries, and its queries end with it', async 
   assert.equal(left.rows[0].n, 0)
 })
 
-test('a client that leaves ends the statement, and a statement over its time is 429', async (t) => {
+test('a client that disconnects ends the statement, and a statement over its time limit is 429', async (t) => {
   const { user, admin } = await setup(t, { config: { queryTimeoutMs: 2_000 } })
   await saved(user, 'slow', {
     sql: "select pg_sleep(:s), 'leaving client'",
@@ -426,7 +426,7 @@ test('a client that leaves ends the statement, and a statement over its time is 
   assert.equal((await refusal(user, '/slow/rows?s=60')).status, 429)
 })
 
-test('the OpenAPI description of the queries is valid, and names what each takes', async (t) => {
+test('the OpenAPI description of the queries is valid and names their parameters', async (t) => {
   const { user } = await setup(t)
   await makeCities(user)
   await saved(user, 'cities', cities)
@@ -454,7 +454,7 @@ test('the OpenAPI description of the queries is valid, and names what each takes
   assert.deepEqual(Object.keys(forAll.paths), ['/api/v4/queries/tags/rows'])
 })
 
-test('the client saves, lists, reads, runs and deletes', async (t) => {
+test('the client saves, lists, reads, runs and deletes queries', async (t) => {
   const house = await setup(t)
   const { user } = house
   await makeCities(user)

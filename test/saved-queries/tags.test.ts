@@ -4,7 +4,7 @@ import { grantsOf, keysClient } from '../support/keys/keys-client.ts'
 import { type Asked, askQueries, saved } from '../support/queries/queries-api.ts'
 import { setup, type TestUser } from '../support/service/setup.ts'
 
-/** The tag of an answer, if it has one. */
+/** The ETag of an answer, if it has one. */
 async function tagOf(user: TestUser, path: string, asked?: Asked): Promise<string | null> {
   const answer = await askQueries(user, path, asked)
   assert.equal(answer.status, 200, await answer.text())
@@ -48,7 +48,7 @@ test('an answer has an ETag that changes with the rows, the values, the format, 
   assert.equal(await statusWith(user, '/counted/rows', next), 200)
 })
 
-test('a key that may no longer read is refused, whatever tag it has', async (t) => {
+test('a key that may no longer read is refused, whatever ETag it sends', async (t) => {
   const { user } = await setup(t)
   await user.sql("create table counted (n int); select CDB_CartodbfyTable('counted')")
   await saved(user, 'counted', { sql: 'select * from counted' })
@@ -62,7 +62,7 @@ test('a key that may no longer read is refused, whatever tag it has', async (t) 
   assert.equal(await statusWith(user, '/counted/rows', tag, { token: reader.token }), 403)
 })
 
-test('what may differ each time has no tag: the time, chance, and a date that is now', async (t) => {
+test('rows that may differ each time have no ETag: times, random values, and dates relative to now', async (t) => {
   const { user } = await setup(t)
   await user.sql("create table days (day date); select CDB_CartodbfyTable('days')")
   for (const sql of [
@@ -82,7 +82,7 @@ test('what may differ each time has no tag: the time, chance, and a date that is
   assert.equal(await tagOf(user, '/moving/rows?d=2026-01-01'), null)
 })
 
-test('an error and an answer to POST have no tag', async (t) => {
+test('an error and an answer to POST have no ETag', async (t) => {
   const { user } = await setup(t)
   await user.sql(
     "create table counted (n int); insert into counted values (0); select CDB_CartodbfyTable('counted')",

@@ -5,7 +5,7 @@ import { clientOf } from '../support/keys/client-of.ts'
 import { keysClient } from '../support/keys/keys-client.ts'
 import { eventually, setup } from '../support/service/setup.ts'
 
-test('client.transaction commits what returns, and rolls back what throws', async (t) => {
+test('client.transaction commits if its function returns and rolls back if it throws', async (t) => {
   const house = await setup(t)
   const client = clientOf(t, house)
   await client.sql('create table t (x int)')
@@ -23,7 +23,7 @@ test('client.transaction commits what returns, and rolls back what throws', asyn
   assert.deepEqual((await client.sql('select x from t')).rows, [{ x: 1 }])
 })
 
-test('a statement that failed fails its transaction, even if its error was caught', async (t) => {
+test('a failed statement fails its transaction, even if its error was caught', async (t) => {
   const house = await setup(t)
   const client = clientOf(t, house)
   await client.sql('create table t (x int primary key)')
@@ -44,7 +44,7 @@ test('a statement that failed fails its transaction, even if its error was caugh
   assert.deepEqual((await client.sql('select x from t')).rows, [])
 })
 
-test('statements of a session run one after the other, with exact numbers, notices and progress', async (t) => {
+test('statements of a session run one after another, with exact numbers, notices and progress', async (t) => {
   const house = await setup(t)
   const session = await clientOf(t, house).session()
   t.after(() => session.close())
@@ -73,7 +73,7 @@ test('statements of a session run one after the other, with exact numbers, notic
   assert.equal(Buffer.concat(chunks).toString(), 'a\r\n1\r\n')
 })
 
-test('rows stream, and leaving the loop or a signal cancels the statement, not the session', async (t) => {
+test('rows are streamed, and leaving the loop or a signal cancels the statement, not the session', async (t) => {
   const house = await setup(t)
   const session = await clientOf(t, house).session()
   t.after(() => session.close())
@@ -98,13 +98,13 @@ test('rows stream, and leaving the loop or a signal cancels the statement, not t
   assert.deepEqual((await session.sql('show application_name')).rows, [{ application_name: 'same' }])
 })
 
-test('a lost session is told as session-lost at every call, and there is no new one', async (t) => {
+test('a lost session fails every call with session-lost, and no new one is opened', async (t) => {
   const house = await setup(t)
   const { token } = await keysClient(house.user).make('short')
   const client = clientOf(t, house, { token })
   const [idle, busy] = [await client.session(), await client.session()]
   await idle.sql('begin')
-  // Whichever is told first: that its statement is refused, or that the session has ended.
+  // Whichever comes first: the refusal of the statement or the end of the session.
   const running = assert.rejects(busy.sql('select pg_sleep(20)'), (error) => {
     assert.ok(error instanceof CartageError)
     return error.status === 401 || error.code === 'session-lost'
@@ -128,7 +128,7 @@ test('a lost session is told as session-lost at every call, and there is no new 
   await assert.rejects(closed.sql('select 1'), { code: 'session-lost' })
 })
 
-test('what keeps a session from opening is thrown', async (t) => {
+test('the reason why a session cannot be opened is thrown', async (t) => {
   const house = await setup(t)
   const client = clientOf(t, house)
   const wrong = clientOf(t, house, { token: 'wrong' })

@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import { beginCartage, cartage, connection, inTerminal, shellLine } from '../support/http/call.ts'
 import { eventually, setup } from '../support/service/setup.ts'
 
-test('a pipe is one session: ROLLBACK takes the change back, SET holds, COMMIT stores', async (t) => {
+test('a pipe is one session: ROLLBACK undoes the change, SET stays, COMMIT stores', async (t) => {
   const house = await setup(t)
   const me = connection(house)
   await house.user.sql('create table t (x int)')
@@ -24,7 +24,7 @@ test('a pipe is one session: ROLLBACK takes the change back, SET holds, COMMIT s
   assert.deepEqual((await house.user.sql('select x from t')).rows, [{ x: 2 }])
 })
 
-test('a file stops at its first error, which names its line; with -1 nothing of it stays', async (t) => {
+test('a file stops at its first error, with the line; with -1 nothing of it is stored', async (t) => {
   const house = await setup(t)
   const me = connection(house)
   const folder = await mkdtemp(join(tmpdir(), 'cartage-test-'))
@@ -76,7 +76,7 @@ test('a lost session ends the command with the reason and exit code 1', async (t
   assert.deepEqual((await house.user.sql('select x from t')).rows, [])
 })
 
-test('between two statements a lost session is session-lost, exit code 1', async (t) => {
+test('a session lost between two statements is session-lost with exit code 1', async (t) => {
   const house = await setup(t, { config: { sessionMaxMs: 1_500 } })
   const text = `select 1;${' select pg_sleep(0.4);'.repeat(8)}`
   const { code, err } = await cartage(connection(house), 'sql', '-f', await written(text))
@@ -95,7 +95,7 @@ test('one statement needs no session', async (t) => {
   assert.match(two.err, /over the limits: 0 sessions of this key/)
 })
 
-test('at the prompt a transaction is open until COMMIT or ROLLBACK, and the prompt shows it', async (t) => {
+test('at the prompt a transaction stays open until COMMIT or ROLLBACK, and the prompt shows it', async (t) => {
   const house = await setup(t, { config: { sessionIdleMs: 4_000, sessionTransactionIdleMs: 3_000 } })
   await house.user.sql('create table t (x int)')
   const terminal = inTerminal(t, connection(house), shellLine('sql'))

@@ -4,7 +4,7 @@ import { openSession } from '../support/http/session-socket.ts'
 import { startProcess } from '../support/service/processes.ts'
 import { eventually, setup } from '../support/service/setup.ts'
 
-test('SIGTERM ends sessions with a rollback, and their clients are told', async (t) => {
+test('SIGTERM ends sessions with a rollback and notifies their clients', async (t) => {
   const { user, own, process } = await withProcess(t)
   const idle = await openSession(t, own)
   const busy = await openSession(t, own)
@@ -24,7 +24,7 @@ test('SIGTERM ends sessions with a rollback, and their clients are told', async 
   assert.deepEqual((await user.sql('select x from t')).rows, [])
 })
 
-test('after kill -9 nothing of an open transaction stays, and no lock', async (t) => {
+test('after kill -9 nothing of an open transaction remains, no lock either', async (t) => {
   const { user, own, process } = await withProcess(t)
   const session = await openSession(t, own)
   await session.run('begin; insert into t values (1); lock table t')

@@ -32,7 +32,7 @@ test('a key has at most 2 sessions at once, an account 8', async (t) => {
 
 const shortly = { sessionIdleMs: 1_500, sessionTransactionIdleMs: 300 }
 
-test('a session that is idle ends, inside a transaction sooner, and what it changed is rolled back', async (t) => {
+test('an idle session ends, sooner inside a transaction, and its changes are rolled back', async (t) => {
   const { user, url } = await setup(t, { config: shortly })
   await user.sql('create table t (x int)')
   const idle = await openSession(t, user)
@@ -55,7 +55,7 @@ test('a session that is idle ends, inside a transaction sooner, and what it chan
   assert.match(metrics, /^cartage_sessions_ended_total\{reason="idle-in-transaction"\} 1$/m)
 })
 
-test('a running statement is not idle, and the longest time ends even it', async (t) => {
+test('a running statement is not idle, but ends at the longest time of a session', async (t) => {
   const { user } = await setup(t, { config: { ...shortly, sessionMaxMs: 2_500 } })
   await user.sql('create table t (x int)')
   const session = await openSession(t, user)
@@ -77,7 +77,7 @@ test('a statement has the time limit of the SQL endpoint, whatever the session s
   assert.equal((await session.run('select 1')).last.type, 'done')
 })
 
-test('closing the socket rolls back at once, and stops the running statement', async (t) => {
+test('closing the socket rolls back at once and stops the running statement', async (t) => {
   const house = await setup(t)
   const { user } = house
   await user.sql('create table t (x int)')
@@ -92,7 +92,7 @@ test('closing the socket rolls back at once, and stops the running statement', a
   assert.deepEqual((await user.sql('select x from t')).rows, [])
 })
 
-test('deleting the key, a new token and deleting the user end the session at once', async (t) => {
+test('deleting the key, a new token and deleting the user each end the session at once', async (t) => {
   const house = await setup(t)
   const { user } = house
   await user.sql('create table t (x int)')
@@ -112,7 +112,7 @@ test('deleting the key, a new token and deleting the user end the session at onc
   await running.until('progress')
   await keys.regenerate('changed')
   const { last } = await running.answer(id)
-  // By the end of its backend, or by the news of the key: the first of the two.
+  // By the end of its backend or by the notification on its key, whichever comes first.
   assert.match(`${last.status} ${last.code}`, /^(401 unauthorized|409 session-lost)$/)
   assert.match((await running.until('lost')).error[0]!, /new token/)
 
@@ -123,7 +123,7 @@ test('deleting the key, a new token and deleting the user end the session at onc
   assert.equal((await theirs.until('lost')).code, 'session-lost')
 })
 
-test('a session whose connection is ended is lost, with the outcome of its statement before', async (t) => {
+test('a session whose connection is ended is lost, after the outcome of its last statement', async (t) => {
   const house = await setup(t)
   const { user, admin } = house
   const endAll = () =>
@@ -143,9 +143,9 @@ test('a session whose connection is ended is lost, with the outcome of its state
   assert.equal(await busy.closed, 4000)
 })
 
-test('the guard ends a session that others wait for, and its client reads why', async (t) => {
+test('the lock guard ends a session that others wait for, and its client gets the reason', async (t) => {
   const { user } = await setup(t)
-  // A connection that is open already: a new one would begin by removing the settings of its role.
+  // Uses a connection that is open already: a new one would begin by removing the role's settings.
   await ask(user, 'select 1')
   const session = await openSession(t, user)
   await session.run('alter role current_user set work_mem = 65536')
@@ -156,7 +156,7 @@ test('the guard ends a session that others wait for, and its client reads why', 
   assert.equal((await altering).status, 200)
 })
 
-test('without a key a transaction lasts no longer than a text of the SQL endpoint', async (t) => {
+test('without a key a transaction may last as long as one request of the SQL endpoint', async (t) => {
   const { user } = await setup(t, { config: { queryTimeoutMs: 1_000 } })
   await user.sql(`create table t (x int); grant select on t to "${user.account.publicRole}"`)
   const session = await openSession(t, user, { token: 'default_public' })
@@ -173,7 +173,7 @@ test('without a key a transaction lasts no longer than a text of the SQL endpoin
   assert.ok(performance.now() - started < 3_000)
 })
 
-test('a client that does not answer pings is gone, and one that does stays', async (t) => {
+test('a client that does not answer pings is disconnected, and one that does stays', async (t) => {
   const house = await setup(t, { config: { sessionPingMs: 400 } })
   const { user } = house
   const dead = new SessionSocket(t, socketUrl(user), { autoPong: false })

@@ -13,7 +13,7 @@ test('rows wait for a slow reader, and none is lost', async (t) => {
   const id = session.begin(wide(12_000))
   await session.until('rows')
   session.socket.pause()
-  // PostgreSQL itself has to wait: it cannot write to the service.
+  // PostgreSQL itself has to wait, because it cannot write to the service.
   await eventually(async () => {
     const { rows } = await house.admin(
       `select wait_event from pg_stat_activity where usename = $1 and state = 'active'`,
@@ -30,7 +30,7 @@ test('rows wait for a slow reader, and none is lost', async (t) => {
   assert.ok(rows.length > 11_000)
 })
 
-test('a reader that stands still is cut, and its transaction rolled back', async (t) => {
+test('a reader that stops is disconnected, and its transaction rolled back', async (t) => {
   const house = await setup(t, { config: { copyIdleMs: 1_000 } })
   const { user } = house
   await user.sql('create table t (x int)')
@@ -49,7 +49,7 @@ test('a reader that stands still is cut, and its transaction rolled back', async
   assert.deepEqual((await user.sql('select x from t')).rows, [])
 })
 
-test('a client that sends bad messages only is cut', async (t) => {
+test('a client that sends only bad messages is disconnected', async (t) => {
   const { user } = await setup(t)
   const session = await openSession(t, user)
   for (let n = 0; n < 90; n += 1) session.send('nonsense')

@@ -7,7 +7,7 @@ import { ask } from '../support/http/ask.ts'
 import { openSession, SessionSocket, socketUrl } from '../support/http/session-socket.ts'
 import { basic, eventually, type Setup, setup } from '../support/service/setup.ts'
 
-test('the token comes in the first message; the answer names the user and the limits', async (t) => {
+test('the first message has the token; the answer has the user and the limits', async (t) => {
   const { user } = await setup(t)
   const session = new SessionSocket(t, socketUrl(user))
   await once(session.socket, 'open')
@@ -20,14 +20,14 @@ test('the token comes in the first message; the answer names the user and the li
     transaction_idle_ms: 15_000,
     session_ms: 3_600_000,
   })
-  // Nobody need wait for that answer.
+  // A client need not wait for that answer.
   const eager = new SessionSocket(t, socketUrl(user).replace('/user/', '/u/'))
   await once(eager.socket, 'open')
   eager.send({ type: 'open', token: user.masterToken })
   assert.deepEqual((await eager.run('select 1 as n')).rows, [{ n: 1 }])
 })
 
-test('a token in the address is refused, and one in a header is not looked at', async (t) => {
+test('a token in the URL is refused, and one in a header is ignored', async (t) => {
   const { user } = await setup(t)
   for (const name of ['api_key', 'map_key']) {
     const socket = new WebSocket(`${socketUrl(user)}?${name}=${user.masterToken}`)
@@ -45,7 +45,7 @@ test('a token in the address is refused, and one in a header is not looked at', 
   assert.equal((await session.run('create table t (x int)')).last.code, 'statement-not-allowed')
 })
 
-test('a wrong token, an unknown user and another first message are refused', async (t) => {
+test('a wrong token, an unknown user and any other first message are refused', async (t) => {
   const { user, createUser } = await setup(t)
   const other = await createUser()
   const refused = async (url: string, message: unknown) => {
@@ -74,7 +74,7 @@ test('a wrong token, an unknown user and another first message are refused', asy
   assert.deepEqual(await refused(url, { type: 'open', token: 'x'.repeat(20_000) }), [413, 'body-too-large'])
 })
 
-test('a member of an organization opens a session on its path', async (t) => {
+test("a member of an organization opens a session on the member's path", async (t) => {
   const house = await setup(t)
   const { name, owner } = await house.createOrganization()
   const onPath = { ...owner, base: owner.base.replace(owner.username, name) }
@@ -97,7 +97,7 @@ test('a client that sends no token is refused after 5 seconds', async (t) => {
   assert.ok(tookMs > 4_000 && tookMs < 8_000, `${tookMs} ms`)
 })
 
-test('no PostgreSQL connection is held before the first statement', async (t) => {
+test('no PostgreSQL connection is taken before the first statement', async (t) => {
   const house = await setup(t)
   const session = await openSession(t, house.user)
   assert.equal(await connectionsOf(house), 0)
@@ -107,7 +107,7 @@ test('no PostgreSQL connection is held before the first statement', async (t) =>
   await eventually(async () => assert.equal(await connectionsOf(house), 0))
 })
 
-test('bad messages are answered, and the session goes on', async (t) => {
+test('bad messages are answered with an error, and the session continues', async (t) => {
   const { user } = await setup(t)
   const session = await openSession(t, user)
   await session.run('set application_name = same')
@@ -141,7 +141,7 @@ test('bad messages are answered, and the session goes on', async (t) => {
   assert.deepEqual((await session.run('show application_name')).rows, [{ application_name: 'same' }])
 })
 
-test('a message as large as a body of the SQL endpoint is taken, a larger one closes the session', async (t) => {
+test('a message as large as a body of the SQL endpoint is accepted, a larger one closes the session', async (t) => {
   const { user } = await setup(t, { config: { queryMaxBodyBytes: 2 * 1024 ** 2 } })
   const session = await openSession(t, user)
   const long = `select ${"'\u00e6\\n'||".repeat(100)}length('${'x'.repeat(1024 ** 2)}') as n`
@@ -154,7 +154,7 @@ test('a message as large as a body of the SQL endpoint is taken, a larger one cl
   assert.equal(await session.closed, 1009)
 })
 
-test('requests that ask for another protocol are ordinary requests', async (t) => {
+test('requests to upgrade to another protocol are treated as ordinary requests', async (t) => {
   const { user } = await setup(t)
   const plain = await fetch(`${user.base}/api/v4/session`)
   assert.deepEqual([plain.status, ((await plain.json()) as { code: string }).code], [400, 'bad-request'])
@@ -176,7 +176,7 @@ test('requests that ask for another protocol are ordinary requests', async (t) =
   }
 })
 
-test('pages of any origin may open a session, as they may use the rest of the API', async (t) => {
+test('pages of any origin may open a session, like the rest of the API', async (t) => {
   const { user } = await setup(t)
   const session = new SessionSocket(t, socketUrl(user), { headers: { origin: 'https://maps.example' } })
   await once(session.socket, 'open')
@@ -184,7 +184,7 @@ test('pages of any origin may open a session, as they may use the rest of the AP
   await session.until('opened')
 })
 
-test('each statement counts against the rate limit of the SQL endpoint', async (t) => {
+test('each statement counts towards the rate limit of the SQL endpoint', async (t) => {
   const { user } = await setup(t, { config: { rateLimitSql: { count: 2, seconds: 3600, burst: 2 } } })
   const session = await openSession(t, user)
   await session.run('select 1')
@@ -194,7 +194,7 @@ test('each statement counts against the rate limit of the SQL endpoint', async (
   assert.ok((last as { retry_after?: number }).retry_after! > 0)
 })
 
-test('without a key only listed statements run, whatever the settings of the session are', async (t) => {
+test("without a key only listed statements run, whatever the session's settings are", async (t) => {
   const { user } = await setup(t)
   const session = await openSession(t, user, { token: '' })
   for (const text of ['lock table pg_class', 'set timezone = utc', 'create table t (x int)', 'discard all']) {
@@ -202,7 +202,7 @@ test('without a key only listed statements run, whatever the settings of the ses
     assert.deepEqual([last.code, last.status], ['statement-not-allowed', 403], text)
   }
   await session.run('begin')
-  // Then a backslash would begin an escape, and the string of the next text would end elsewhere.
+  // Otherwise a backslash would begin an escape, and a string of the next text would end elsewhere.
   const changed = await session.run("select set_config('standard_conforming_strings', 'off', false)")
   assert.deepEqual([changed.last.type, changed.last.code], ['error', 'setting-fixed'])
   assert.equal((await session.until('lost')).code, 'session-lost')

@@ -5,7 +5,7 @@ import { openSession } from '../support/http/session-socket.ts'
 import { grantsOf, keysClient } from '../support/keys/keys-client.ts'
 import { setup } from '../support/service/setup.ts'
 
-test('the statements of a session share one PostgreSQL session: ROLLBACK takes the change back', async (t) => {
+test('the statements of a session share one PostgreSQL session: ROLLBACK undoes the change', async (t) => {
   const { user } = await setup(t)
   await user.sql('create table places (name text)')
   const session = await openSession(t, user)
@@ -18,7 +18,7 @@ test('the statements of a session share one PostgreSQL session: ROLLBACK takes t
   assert.deepEqual((await session.run('select name from places')).rows, [])
 })
 
-test('COMMIT stores it, and settings and temporary tables stay until the end', async (t) => {
+test('COMMIT stores the change, and settings and temporary tables stay until the session ends', async (t) => {
   const { user } = await setup(t)
   const session = await openSession(t, user)
   await session.run(
@@ -48,7 +48,7 @@ test('an error inside a transaction leaves it failed until ROLLBACK', async (t) 
   assert.deepEqual((await session.run('select 1 as n')).rows, [{ n: 1 }])
 })
 
-test('parameters, exact numbers and other formats are as on the SQL endpoint', async (t) => {
+test('params, exact numbers and formats work as on the SQL endpoint', async (t) => {
   const { user } = await setup(t)
   const session = await openSession(t, user)
   session.send(
@@ -67,7 +67,7 @@ test('parameters, exact numbers and other formats are as on the SQL endpoint', a
   assert.deepEqual(JSON.parse(map.bytes).features[0].geometry, { type: 'Point', coordinates: [1, 2] })
 })
 
-test('types made in the open transaction are named and take arrays', async (t) => {
+test('types created in the open transaction have their names and accept arrays', async (t) => {
   const { user } = await setup(t)
   const session = await openSession(t, user)
   await session.run("begin; create type mood as enum ('sad', 'glad')")
@@ -78,7 +78,7 @@ test('types made in the open transaction are named and take arrays', async (t) =
   assert.equal((await session.run('commit')).last.transaction, 'none')
 })
 
-test('notices come while the statement runs, and again with the end of the answer', async (t) => {
+test('notices arrive while the statement runs, and again at the end of the answer', async (t) => {
   const { user } = await setup(t)
   const session = await openSession(t, user)
   const id = session.begin(
@@ -110,7 +110,7 @@ test('cancel stops the statement, not the session', async (t) => {
   assert.equal(rowCount, 0)
 })
 
-test('a second statement while one runs is refused, and the first goes on', async (t) => {
+test('a second statement is refused while one runs, and the first continues', async (t) => {
   const { user } = await setup(t)
   const session = await openSession(t, user)
   const id = session.begin('select pg_sleep(0.5), 1 as n')
@@ -134,7 +134,7 @@ test('COPY and LISTEN are refused with a reason', async (t) => {
   assert.deepEqual((await session.run('select 1 as n')).rows, [{ n: 1 }])
 })
 
-test('a session has the rights of its key and of PostgreSQL, and no more', async (t) => {
+test('a session has the rights of its key in PostgreSQL and no more', async (t) => {
   const { user } = await setup(t)
   await user.sql('create table seen (x int); create table hidden (x int)')
   const { token } = await keysClient(user).make('reader', grantsOf({ seen: ['select'] }))
@@ -152,7 +152,7 @@ test('a session has the rights of its key and of PostgreSQL, and no more', async
   assert.equal((await session.run('discard all')).last.type, 'done')
 })
 
-test('what a key creates past event triggers is checked when its transaction commits', async (t) => {
+test('what a key creates without event triggers is checked when its transaction commits', async (t) => {
   const { user } = await setup(t)
   const { token } = await keysClient(user).make('maker', grantsOf({}, ['public']))
   const session = await openSession(t, user, { token })

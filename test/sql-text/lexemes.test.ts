@@ -33,7 +33,7 @@ const pieces = fc.array(
   { maxLength: 14, size: 'max' },
 )
 
-test('lexemes put together again are the text, whatever it is', () => {
+test('joining the lexemes of any text gives the text', () => {
   fc.assert(
     fc.property(
       fc.oneof(
@@ -48,7 +48,7 @@ test('lexemes put together again are the text, whatever it is', () => {
   )
 })
 
-test('strings, quoted identifiers and comments are where the scanner of PostgreSQL finds them', () => {
+test("strings, quoted identifiers and comments are where PostgreSQL's scanner finds them", () => {
   let compared = 0
   fc.assert(
     fc.property(pieces, (each) => {
@@ -63,7 +63,7 @@ test('strings, quoted identifiers and comments are where the scanner of PostgreS
   assert.ok(compared > 500, `only ${compared} texts could be compared`)
 })
 
-test('a hole is a lexeme of its own, and a string on a new line goes on with the kind before it', () => {
+test('a hole is its own lexeme, and a string on a new line continues the kind before it', () => {
   const kinds = [...lexemes("E'a'\n'b\\'' --\n<%= x %> c", /<%= x %>/)].filter(isVisible)
   assert.deepEqual(
     kinds.map(({ kind, fillsIn }) => [kind, fillsIn]),
@@ -79,9 +79,9 @@ test('a hole is a lexeme of its own, and a string on a new line goes on with the
 // SCONST, USCONST, BCONST, XCONST, UIDENT, SQL_COMMENT and C_COMMENT; the library does not name them all.
 const quotedTokens = new Set([261, 262, 263, 264, 259, 275, 276])
 
-/** What the scanner takes for quoted, or nothing where it refuses the text. */
+/** What the scanner takes for quoted; undefined if it refuses the text. */
 function scanned(text: string): string[] | undefined {
-  // Unlike PostgreSQL, the library does not let a string go on behind a comment.
+  // Unlike PostgreSQL, the library does not continue a string after a comment.
   if (/'\s*--/.test(text)) return undefined
   try {
     return scanSync(text)

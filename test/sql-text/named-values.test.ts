@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { numberNames, parametersOf } from '../../src/sql-text/named-values.ts'
 
-test('a name outside of quotes and comments becomes a parameter, each name one', () => {
+test('a name outside quotes and comments becomes a parameter, one per name', () => {
   const { text, names } = numberNames(
     `select :a, :town::text, :a from t where x = ':no' and "y:no" = $$ :no $$ -- :no\n and /* :no */ z=:b_2`,
   )
@@ -13,7 +13,7 @@ test('a name outside of quotes and comments becomes a parameter, each name one',
   assert.deepEqual(names, ['a', 'town', 'b_2'])
 })
 
-test('casts, slices and assignments have no names', () => {
+test('casts, slices and assignments are not taken for names', () => {
   for (const text of [
     'select a::int',
     "select '1'::int[]",
@@ -29,12 +29,12 @@ test('casts, slices and assignments have no names', () => {
     assert.deepEqual(numberNames(text), { text, names: [] })
 })
 
-test('a position in the text with parameters is the same position in the text with names', () => {
+test('a position in the text with parameters maps to the text with names', () => {
   const sql = 'select :first, :second, nowhere'
   assert.equal(numberNames(sql).text.indexOf('nowhere'), sql.indexOf('nowhere'))
 })
 
-test('names are parameters in arrays, calls, subscripts and after keywords', () => {
+test('names work in arrays, calls, subscripts and after keywords', () => {
   for (const [text, numbered] of [
     ['select array[:a, :b]', 'select array[$1, $2]'],
     ['select a[(:n)]', 'select a[($1)]'],
@@ -45,7 +45,7 @@ test('names are parameters in arrays, calls, subscripts and after keywords', () 
     assert.equal(numberNames(text).text, numbered)
 })
 
-test('the parameters of a statement are its names and its numbers, but not those of a function', () => {
+test('the parameters of a statement are its names and numbers, not those of a function body', () => {
   const labels = (text: string) => parametersOf(text).map(({ label }) => label)
   assert.deepEqual(labels("select :a, $2::int, $1.5, a$3, '$4', $$ $5 $$, $0, $99999999999 -- $6"), [
     ':a',

@@ -22,12 +22,12 @@ const texts = [
   'select 1; -- the end',
 ]
 
-test('a text is split into statements as by PostgreSQL', async (t) => {
+test('a text is split into statements as PostgreSQL does', async (t) => {
   const { user } = await setup(t)
   for (const text of texts) assert.deepEqual(split(text), await splitByDatabase(user, text), text)
 })
 
-test('a text that may change the catalogs is known as one, wherever it does so', () => {
+test('a text that may change the catalogs is recognised, wherever it does so', () => {
   for (const text of [
     'create table a (n int)',
     'begin; alter table a add b int; commit',
@@ -49,7 +49,7 @@ test('a text that may change the catalogs is known as one, wherever it does so',
     assert.ok(!changesCatalog(text), text)
 })
 
-test('any text of quotes, comments and semicolons is split as by PostgreSQL, and nothing is lost', async (t) => {
+test('any text of quotes, comments and semicolons is split as PostgreSQL does, and nothing is lost', async (t) => {
   const { user } = await setup(t)
   const part = fc.constantFrom(
     ...[
@@ -79,7 +79,7 @@ test('any text of quotes, comments and semicolons is split as by PostgreSQL, and
 
 before(loadGrammar)
 
-/** What can stand between two tokens: spaces, and comments that look like something else. */
+/** What may be between two tokens: spaces, and comments that look like something else. */
 const gaps = ['', ' ', '\n', '\t', '\r', '--;\n', "--'\r", '/*;*/', "/* /*'*/ $$ */", '--€$$\n'] as const
 const gap = fc.constantFrom(...gaps)
 
@@ -154,7 +154,7 @@ const statement = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom('', 'begin', 'commit', 'create table function (a int)') },
 )
 
-test('any valid SQL is split as by the grammar of PostgreSQL', () => {
+test("any valid SQL is split as by PostgreSQL's grammar", () => {
   let read = 0
   fc.assert(
     fc.property(fc.array(fc.tuple(gap, statement, gap), { maxLength: 5 }), (parts) => {
@@ -193,7 +193,7 @@ test('a text of any length is split in linear time', () => {
   }
 })
 
-/** A text without the spaces and comments of `gaps`. */
+/** The text without the spaces and comments of `gaps`. */
 const withoutGaps = (text: string) =>
   gaps
     .filter((each) => each.trim() !== '')

@@ -5,7 +5,7 @@ import { loadGrammar } from '../../src/sql/grammar.ts'
 
 before(loadGrammar)
 
-test('a COPY between client and table is read with its format, in the new and the old syntax', () => {
+test('a COPY between client and table is parsed with its format, in the new and the old syntax', () => {
   const formats = {
     'COPY t FROM STDIN': 'text',
     'COPY t (a, "b") FROM STDIN WITH (FORMAT csv, HEADER true)': 'csv',
@@ -41,12 +41,12 @@ test('a COPY to the client takes a table, some of its columns or a query', () =>
   }
 })
 
-test('the text of the statement comes without semicolon', () => {
+test('the text of the statement has no semicolon', () => {
   const copy = parseCopy('COPY t TO STDOUT ;', 'to')
   assert.equal(copy.ok && copy.text, 'COPY t TO STDOUT')
 })
 
-test('anything else than exactly one COPY of the right direction is refused with a text that says so', () => {
+test('anything but exactly one COPY of the right direction is refused with the reason', () => {
   const refusals = {
     '': ['missing', 'SQL is missing'],
     ' \n': ['missing', 'SQL is missing'],

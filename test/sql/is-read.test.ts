@@ -5,7 +5,7 @@ import { isRead } from '../../src/sql/is-read.ts'
 
 before(loadGrammar)
 
-test('one SELECT, VALUES, TABLE, WITH, EXPLAIN of these, SHOW or COPY TO is a read', () => {
+test('a single SELECT, VALUES, TABLE, WITH, EXPLAIN of these, SHOW or COPY TO is a read', () => {
   for (const text of [
     'select 1',
     'select 1;;',
@@ -21,7 +21,7 @@ test('one SELECT, VALUES, TABLE, WITH, EXPLAIN of these, SHOW or COPY TO is a re
     assert.ok(isRead(text), text)
 })
 
-test('everything else is none, also what a standby would only refuse', () => {
+test('nothing else is a read, not even what only a standby would refuse', () => {
   for (const text of [
     '',
     'selec 1',

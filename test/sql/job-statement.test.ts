@@ -109,7 +109,7 @@ const transactional = [
   "COMMENT ON TABLE plain IS 'VACUUM; COMMIT'",
 ]
 
-test('a text is told to be transactional, or not, or only by running it', () => {
+test('a text is found transactional, not transactional, or unknown until it runs', () => {
   const expected = {
     'own-transaction': [...refusedInTransaction, ...endsTransaction],
     'may-commit': [...refusedByCircumstance, ...allowedByCircumstance],
@@ -122,7 +122,7 @@ test('a text is told to be transactional, or not, or only by running it', () => 
   }
 })
 
-test('PostgreSQL refuses in a transaction what is said to need its own, and nothing that is transactional', async (t) => {
+test('PostgreSQL refuses non-transactional statements in a transaction, and no transactional one', async (t) => {
   const { admin, user } = await setup(t)
   const { database } = user.account
   await admin(schema, undefined, database)

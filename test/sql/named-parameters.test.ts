@@ -30,7 +30,7 @@ test('a parameter is a colon and a word, as PostgreSQL reads them', () => {
     assert.deepEqual(namesIn(sql), names, sql)
 })
 
-test('a parameter never joins its neighbours', () => {
+test('a parameter never merges with its neighbours', () => {
   const fill = (sql: string) => {
     const named = namedParameters(sql)
     assert.ok(named.ok)
@@ -47,7 +47,7 @@ test('a numbered parameter and a text that PostgreSQL cannot scan are refused', 
   assert.match(String(namesIn('select \0')), /NUL/)
 })
 
-test('in whatever text it stands, a literal stays as it was and only words after a colon change', () => {
+test('in any text a literal stays unchanged, and only words after a colon change', () => {
   const literal = fc.string().map((text) => `'${text.replaceAll("'", "''").replaceAll('\0', '')}'`)
   const part = fc.oneof(
     literal,

@@ -6,7 +6,7 @@ import { setup } from '../support/service/setup.ts'
 
 before(loadGrammar)
 
-test('a COPY is found wherever it stands among the statements, and only there', () => {
+test('a COPY is found anywhere among the statements, and nowhere else', () => {
   for (const text of [
     'COPY t TO STDOUT',
     'SELECT 1; copy t from stdin;',
@@ -35,7 +35,7 @@ const pageable = [
   `SELECT * FROM (${numbers}) AS q FOR UPDATE`,
 ]
 
-test('a page of a SELECT holds the rows of the page in the order asked for', async (t) => {
+test('a page of a SELECT has its rows in the requested order', async (t) => {
   const { admin } = await setup(t)
   for (const text of pageable) {
     const paging = { limit: 2, offset: 3, orderBy: 'the "Rest"', sortOrder: 'desc' } as const
@@ -53,7 +53,7 @@ test('a page of a SELECT holds the rows of the page in the order asked for', asy
   }
 })
 
-test('paging leaves the order of the statement alone', async (t) => {
+test("paging keeps the statement's own order", async (t) => {
   const { admin } = await setup(t)
   const { rows } = await admin(wrapForPaging(`${numbers} ORDER BY n DESC`, { limit: 3, offset: 1 }))
   assert.deepEqual(
@@ -62,7 +62,7 @@ test('paging leaves the order of the statement alone', async (t) => {
   )
 })
 
-test('VALUES and TABLE can be paged, and rows may have no name, the same name or no columns', async (t) => {
+test('VALUES and TABLE can be paged, also with unnamed, equal or no columns', async (t) => {
   const { admin } = await setup(t)
   for (const text of [
     'VALUES (1, 2), (3, 4)',
@@ -75,7 +75,7 @@ test('VALUES and TABLE can be paged, and rows may have no name, the same name or
   }
 })
 
-test('what is no single SELECT, or writes, is sent as it is', () => {
+test('anything but a single SELECT, and one that writes, is sent unchanged', () => {
   for (const text of [
     'INSERT INTO t VALUES (1) RETURNING *',
     'UPDATE t SET a = 1',
@@ -94,12 +94,12 @@ test('what is no single SELECT, or writes, is sent as it is', () => {
   }
 })
 
-test('without anything to page or order by a text stays as it is', () => {
+test('without paging or ordering a text stays unchanged', () => {
   assert.equal(wrapForPaging('SELECT 1;', {}), 'SELECT 1;')
   assert.equal(wrapForPaging('SELECT 1;', { sortOrder: 'desc' }), 'SELECT 1;')
 })
 
-test('the name of a column cannot add to the statement', () => {
+test('a column name cannot add to the statement', () => {
   assert.equal(
     wrapForPaging('SELECT 1', { orderBy: 'a"; DROP TABLE t; --\0' }),
     'SELECT * FROM (\nSELECT 1\n) AS cartage_rows ORDER BY "a""; DROP TABLE t; --" ASC',

@@ -21,13 +21,13 @@ test('a text is split into its statements, each with the kind of its node', () =
   assert.deepEqual(split(''), [])
 })
 
-test('a semicolon inside a literal, an identifier, a comment or a body splits nothing', () => {
+test('a semicolon in a literal, identifier, comment or body splits nothing', () => {
   for (const text of ["SELECT 'a;b'", 'SELECT 1 AS "a;b"', 'SELECT /* ; */ 1', 'DO $x$ begin; end $x$']) {
     assert.equal(split(text).length, 1, text)
   }
 })
 
-test('statements joined by semicolons are split into the same statements again', () => {
+test('joining statements with semicolons and splitting gives the same statements', () => {
   const statement = fc.oneof(
     fc.constantFrom('BEGIN', 'TABLE t', 'VACUUM', 'SELECT $$;$$', "/* ; */ SELECT E'\\';'", 'SELECT "日;本"'),
     fc
@@ -52,7 +52,7 @@ test('statements joined by semicolons are split into the same statements again',
   )
 })
 
-test('a syntax error has the words of PostgreSQL and the position in characters', () => {
+test("a syntax error has PostgreSQL's message and the position in characters", () => {
   assert.deepEqual(parseStatements('SELECT "é日" FRM t; x'), {
     ok: false,
     code: 'syntax-error',
@@ -61,7 +61,7 @@ test('a syntax error has the words of PostgreSQL and the position in characters'
   })
 })
 
-test('a NUL, which the parser would take for the end, is refused', () => {
+test('a NUL, which would end the text for the parser, is refused', () => {
   assert.equal(split('SELECT 1\0; DROP TABLE t'), 'nul-character')
 })
 
@@ -71,7 +71,7 @@ test('a text that would block the process is refused, however long a literal may
   assert.equal(split(`SELECT '${'1,'.repeat(100_000)}'`).length, 1)
 })
 
-test('a text nested deeply enough to break the parser is refused, and harms no text after it', async () => {
+test('a text nested deep enough to break the parser is refused, and harms no later text', async () => {
   const deep = `SELECT a${' COLLATE b'.repeat(8000)}`
   for (let round = 0; round < 20; round++) {
     assert.equal(split(deep), 'too-complex')

@@ -15,20 +15,20 @@ const failing = (times: number) => {
   return { work, calls: () => calls }
 }
 
-test('what fails is tried again, as often as told, and its last error is thrown', async () => {
+test('a failing attempt is retried as often as configured, and the last error is thrown', async () => {
   assert.equal(await retry(failing(2).work, { attempts: 3 }), 3)
   const { work, calls } = failing(9)
   await assert.rejects(retry(work, { attempts: 3 }), /failure 3/)
   assert.equal(calls(), 3)
 })
 
-test('an error that another try does not mend is thrown at once', async () => {
+test('a permanent error is thrown at once', async () => {
   const { work, calls } = failing(9)
   await assert.rejects(retry(work, { isTransient: () => false }), /failure 1/)
   assert.equal(calls(), 1)
 })
 
-test('a signal ends the tries, also during a pause', async () => {
+test('a signal ends the retries, also during a pause', async () => {
   const stop = new AbortController()
   const { work, calls } = failing(Number.POSITIVE_INFINITY)
   const tried = retry(work, { pauseMs: () => 60_000, onRetry: () => stop.abort(), signal: stop.signal })
@@ -40,7 +40,7 @@ test('pauses double up to the longest', () => {
   assert.deepEqual([1, 2, 3, 4, 50].map(backoff(20, 100)), [20, 40, 80, 100, 100])
 })
 
-test('a poll asks at least once, and answers undefined when its time is over', async () => {
+test('a poll asks at least once, and returns undefined at its time limit', async () => {
   const { work, calls } = failing(0)
   const after = (count: number) => async () => ((await work()) < count ? undefined : 'there')
   assert.equal(await poll(after(4), { everyMs: 1, timeoutMs: -1 }), undefined)
@@ -50,12 +50,12 @@ test('a poll asks at least once, and answers undefined when its time is over', a
   assert.equal(await poll(async () => null, { everyMs: 1, timeoutMs: 60_000 }), null)
 })
 
-test('a promise that is rejected in time has settled in time', async () => {
+test('a promise rejected within the limit counts as settled in time', async () => {
   assert.equal(await settlesWithin(Promise.reject(new Error('no')), 60_000), true)
   assert.equal(await settlesWithin(new Promise(() => undefined), 1), false)
 })
 
-test('cleaning goes on while something is left, unless it is stopped', async (t) => {
+test('cleaning continues while something is left, unless it is stopped', async (t) => {
   // Its pauses keep no process alive.
   const alive = setInterval(() => undefined, 1_000)
   t.after(() => clearInterval(alive))

@@ -7,14 +7,14 @@ import { promisify } from 'node:util'
 const run = promisify(execFile)
 
 /**
- * A client of npm as its users have it, or why it is not there. Called in tests, not when their file is loaded: files share
- * a process, whose services end when the tests known so far have ended.
+ * An npm client as its users install it, or why it is missing. Call it in tests, not when their file is loaded: files
+ * share a process, whose services end when the tests known so far have ended.
  */
 export type NpmClient = Readonly<
   { folder: string; missing?: undefined } | { folder?: undefined; missing: string }
 >
 
-/** The package alone, as a page of a browser loads it: its bundle has what it depends on. */
+/** Only the package, as a web page loads it: its bundle includes its dependencies. */
 export function unpackClient(name: string, version: string): Promise<NpmClient> {
   return inFolder(async (folder) => {
     const packed = ['pack', '--json', '--prefer-offline', '--pack-destination', folder, `${name}@${version}`]
@@ -34,7 +34,7 @@ export function unpackClient(name: string, version: string): Promise<NpmClient> 
   })
 }
 
-/** With all that it depends on. */
+/** With all its dependencies. */
 export function installClient(name: string, version: string): Promise<NpmClient> {
   return inFolder(async (folder) => {
     const options = ['--prefer-offline', '--ignore-scripts', '--no-audit', '--no-fund', '--no-package-lock']

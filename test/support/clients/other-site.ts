@@ -6,7 +6,7 @@ import type { TestContext } from 'node:test'
 
 const types: Readonly<Record<string, string>> = { js: 'text/javascript', css: 'text/css' }
 
-/** The page of another origin than the service. Serves the files of clients below their names. */
+/** A page of another origin than the service. Serves the files of clients under their names. */
 export async function otherSite(
   t: TestContext,
   html: string,

@@ -11,9 +11,9 @@ export type Python = Readonly<
   { program: string; folder: string; missing?: undefined } | { missing: string; program?: undefined }
 >
 
-/** Packages that need no other one. They come from the cache of pip or its registry. */
+/** Packages without dependencies. They come from pip's cache or registry. */
 const versions: Readonly<Record<string, string>> = { duckdb: '1.5.6', pyarrow: '25.0.1' }
-/** The one of the path, and that of the distribution, which has packages of its own. */
+/** The Python in PATH, and the distribution's, which has its own packages. */
 const programs = ['python3', '/usr/bin/python3']
 
 const installed = new Map<string, Promise<string | undefined>>()

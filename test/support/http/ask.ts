@@ -2,7 +2,7 @@ import type { TestUser } from '../service/setup.ts'
 
 export type Reply = Readonly<{ status: number; headers: Headers; text: string; body: Body }>
 
-/** As much of any JSON answer as the tests look at. */
+/** The members of a JSON answer that tests check. */
 export type Body = Readonly<{
   rows: Record<string, unknown>[]
   fields: Record<string, { type: string; pgtype?: string }>
@@ -18,7 +18,7 @@ export type Body = Readonly<{
   position?: number
 }>
 
-/** Runs SQL through the SQL endpoint with the master key, unless another key (or none: '') is named. */
+/** Runs SQL through the SQL endpoint with the master key, unless another key (or none: '') is given. */
 export async function ask(
   user: TestUser,
   q: string,

@@ -16,19 +16,21 @@ export const installation = (house: Setup) => ({
   CARTAGE_NAMESPACE: house.service.services.config.namespace,
 })
 
-/** The environment of a person who works with the test's user over HTTP. */
+/** The environment of a person who uses the test's account over HTTP. */
 export const connection = (house: Setup) => ({
   CARTAGE_URL: house.url,
   CARTAGE_USER: house.user.username,
   CARTAGE_API_KEY: house.user.masterToken,
 })
 
-/** Runs the command line in a process of its own. One that never ends, as `serve`, has no exit code after five minutes. */
+/**
+ * Runs the command line in its own process. One that never ends, such as `serve`, has no exit code after five minutes.
+ */
 export async function cartage(env: Record<string, string>, ...args: readonly string[]) {
   return beginCartage(env, args, undefined, 300_000).ended
 }
 
-/** Begins a command that the test wants to talk to: by signals, or by its standard input. */
+/** Starts a command that the test controls by signals or standard input. */
 export function beginCartage(
   env: Record<string, string>,
   args: readonly string[],
@@ -51,18 +53,18 @@ export function beginCartage(
 
 const programOf = (args: readonly string[]) => (isOperatorCommand(args) ? program : [userProgram])
 
-/** Neither profiles nor history of the person who runs the tests. */
+/** Without profiles and history of the person who runs the tests. */
 const home = await mkdtemp(join(tmpdir(), 'cartage-home-'))
 const ownFolders = { XDG_CONFIG_HOME: join(home, 'config'), XDG_STATE_HOME: join(home, 'state') }
 
-/** A call of `cartage` in a line of a shell. */
+/** A call of `cartage` as a shell line. */
 export const shellLine = (...args: readonly string[]) =>
   [process.execPath, ...programOf(args), ...args]
     .map((word) => `'${word.replaceAll("'", `'\\''`)}'`)
     .join(' ')
 
 export type TestTerminal = Readonly<{
-  /** All that has been shown so far. */
+  /** All output so far. */
   shown: () => string
   type: (keys: string) => void
   /** The exit code. */
@@ -71,14 +73,14 @@ export type TestTerminal = Readonly<{
 
 const plainTerminal = { SHELL: '/bin/sh', TERM: 'xterm', NO_COLOR: '1', PAGER: 'cat' }
 
-/** Runs lines of a shell in a pseudo terminal of so many columns, without colours. */
+/** Runs shell lines in a pseudo terminal with this many columns, without colours. */
 export function inTerminal(
   t: TestContext,
   env: Record<string, string>,
   lines: string,
   { columns = 80 }: { columns?: number } = {},
 ): TestTerminal {
-  // Ctrl-C reaches the shell too: without a trap some shells die of it, whatever their command made of it.
+  // Ctrl-C reaches the shell too: without a trap some shells exit, whatever the command did with it.
   const script = `trap : INT; stty cols ${columns} rows 24; ${lines}`
   const child = spawn('script', ['-qec', script, '/dev/null'], {
     cwd: home,

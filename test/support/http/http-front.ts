@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { pipeline } from 'node:stream/promises'
 import type { TestContext } from 'node:test'
 
-/** What happens to one request: it passes, nothing comes of it, its answer is lost, or the front answers by itself. */
+/** What happens to one request: it passes, it is lost, its answer is lost, or the front answers by itself. */
 export type Mishap = 'pass' | 'lose-request' | 'lose-answer' | 'tear-answer' | Answer
 export type Answer = Readonly<{ status: number; headers?: Record<string, string>; body?: string }>
 
@@ -12,11 +12,11 @@ export type HttpFront = Readonly<{
   url: string
   /** `METHOD path` of every request so far. */
   seen: readonly string[]
-  /** The next requests meet these, one each; all later ones pass. */
+  /** The fates of the next requests, one each; all later ones pass. */
   next: (...mishaps: Mishap[]) => void
 }>
 
-/** Stands between a client and the service, as a network or a balancer with bad days does. */
+/** Stands between a client and the service, like a bad network or load balancer. */
 export async function startFront(t: TestContext, upstream: string): Promise<HttpFront> {
   const seen: string[] = []
   const mishaps: Mishap[] = []

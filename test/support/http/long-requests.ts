@@ -2,12 +2,12 @@ import { randomUUID } from 'node:crypto'
 import { basic, type Setup } from '../service/setup.ts'
 import type { Description, Operation, Schema } from './openapi-types.ts'
 
-/** A text; or a unit, repeated between two texts; `isJson`: not a text but JSON as it is. */
+/** A text; or a unit repeated between two texts; `isJson`: not a text but JSON. */
 type Value = string | Long
 type Long = Readonly<{ before?: string; unit: string; count: number; after?: string; isJson?: boolean }>
 type Encoding = 'json' | 'form' | 'multipart'
 
-/** What request-thread.mjs makes and sends. */
+/** What request-thread.mjs builds and sends. */
 export type LongRequest = Readonly<{
   label: string
   url: string
@@ -17,9 +17,8 @@ export type LongRequest = Readonly<{
 }>
 
 /**
- * Requests to every route of the description, each with one parameter as long as it may be: in the path, the query
- * string, a header and a body of each encoding, of several texts, and in JSON with every array and every text as long as
- * it may be.
+ * Requests to every described route, each with one parameter of the greatest length: in the path, the query string, a
+ * header and a body of each encoding, of several texts, and in JSON with every array and text of the greatest length.
  */
 export function longRequests(description: Description, house: Setup): LongRequest[] {
   return Object.entries(description.paths).flatMap(([path, methods]) =>
@@ -48,7 +47,7 @@ const longNames: Readonly<Record<string, number>> = {
   'POST /user/{name}/api/v2/sql/copyto q': 1024 ** 2 - 1_000,
 }
 
-/** Texts that some parser, pattern or quotation may be slow with. */
+/** Texts that may be slow for a parser, regular expression or quoting. */
 const units = ['x', '"', 'a,', '😀', '[', ' ', '$a$', '+/*-', 'copy begin ']
 
 function inPath(route: Route): LongRequest[] {
@@ -70,7 +69,7 @@ function inQuery(route: Route): LongRequest[] {
   )
 }
 
-/** Those of the description, and those that every request may have. */
+/** The described headers, and those that every request may have. */
 function inHeaders(route: Route): LongRequest[] {
   const described = (route.operation.parameters ?? []).filter((each) => each.in === 'header')
   const common = route.path === '/health/live' || route.path.endsWith('/sql') ? commonHeaders : []
@@ -105,7 +104,10 @@ const encodings: Readonly<Record<string, Encoding>> = {
   'multipart/form-data': 'multipart',
 }
 
-/** Each member as a long text: alone, and in JSON with each choice that another member offers, as no choice depends on the encoding. */
+/**
+ * Each member as a long text: alone, and in JSON also with each allowed value of another member (the choice does not
+ * depend on the encoding).
+ */
 function longTexts(route: Route, encoding: Encoding, schema: Schema): LongRequest[] {
   const members = Object.entries(schema.properties ?? {})
   const given = Object.entries(samplesOf(schema)).filter(([, value]) => typeof value === 'string')
@@ -131,7 +133,7 @@ function longTexts(route: Route, encoding: Encoding, schema: Schema): LongReques
   })
 }
 
-/** A comment is a text of any length that PostgreSQL reads at once. */
+/** A comment is a text of any length that PostgreSQL reads fast. */
 function longText(encoding: Encoding, unit: string, longest: number, before: string): Long {
   const encoded = {
     json: JSON.stringify(unit).slice(1, -1),
@@ -142,7 +144,7 @@ function longText(encoding: Encoding, unit: string, longest: number, before: str
   return before ? { before: `select 1 as the_geom ${before}`, unit, count, after: '*/' } : { unit, count }
 }
 
-/** Every array and every text in the schema, as long as it may be; and any value deep, wide and with many members. */
+/** Every array and text of the schema with the greatest length; and any value deep, wide and with many members. */
 function longJson(route: Route, schema: Schema): LongRequest[] {
   const whole = fillingsOf(schema, route.description, 8)
   const shapes = Object.keys(schema.properties ?? {}).flatMap((name) =>
@@ -157,7 +159,7 @@ function longJson(route: Route, schema: Schema): LongRequest[] {
     const isDeep = unit === '[' || unit === '{"a":'
     const long = { before: before.slice(1), unit, count, after: after.slice(0, -1), isJson: true }
     const label = `json ${before.slice(0, 80)} ${unit.slice(0, 60)}`
-    // The name of the first member stands in `before`.
+    // `before` has the name of the first member.
     const [name = '', ...rest] = long.before.split(':')
     const value = { ...long, before: rest.join(':'), ...(isDeep && { after: '' }) }
     return requestOf(route, label, {
@@ -215,7 +217,7 @@ const around = (start: string, end: string) => (filling: Filling) => ({
   after: filling.after + end,
 })
 
-/** A value that fits. */
+/** A value that matches the schema. */
 function sampleOf(schema: Schema, description: Description): unknown {
   const each = resolve(schema, description)
   if (each.const !== undefined) return each.const

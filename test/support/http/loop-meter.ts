@@ -1,12 +1,12 @@
 import { closeSync, openSync, readSync } from 'node:fs'
 
 export type LoopMeter = Readonly<{
-  /** The longest time on the CPU, in milliseconds, for which the loop has not come round since the last call. */
+  /** The longest CPU time in milliseconds without a turn of the loop since the last call. */
   longestHold: () => number
   stop: () => void
 }>
 
-/** Measures for how long this thread is held. By its own time on the CPU: on a busy machine the clock tells nothing. */
+/** Measures how long this thread is blocked, in its own CPU time: on a busy machine the clock tells nothing. */
 export function startLoopMeter(): LoopMeter {
   const file = openSync(`/proc/self/task/${process.pid}/schedstat`, 'r')
   const bytes = Buffer.alloc(64)

@@ -23,7 +23,7 @@ export type Description = Readonly<{
   components: { schemas: Readonly<Record<string, Schema>> }
 }>
 
-/** A schema of an OpenAPI document as a type of TypeScript. */
+/** A schema of an OpenAPI document as a TypeScript type. */
 export function typeOf(schema: Schema, description: Description): string {
   const inner = (each: Schema) => typeOf(each, description)
   if (schema.$ref !== undefined) return inner(description.components.schemas[schema.$ref.split('/').at(-1)!]!)

@@ -16,7 +16,7 @@ export function rawRequest({ method = 'GET', path, headers = {}, body = '' }: Ra
   return `${method} ${path} HTTP/1.1\r\nHost: x\r\n${lines.join('')}\r\n${body}`
 }
 
-/** A path of the user's endpoints with parameters, the token of the master key among them unless another is named. */
+/** A path of the user's endpoints with parameters, including the master token unless another is given. */
 export function pathOf(
   { base, masterToken }: TestUser,
   path: string,
@@ -28,7 +28,7 @@ export function pathOf(
 
 export type RawConnection = Readonly<{ socket: Socket; text: () => string; closed: Promise<void> }>
 
-/** A connection of which the test writes the bytes itself. */
+/** A connection on which the test writes the bytes itself. */
 export async function openRaw(t: TestContext, url: string, address = '127.0.0.1'): Promise<RawConnection> {
   const socket = connect(Number(new URL(url).port), address).setNoDelay()
   t.after(() => socket.destroy())

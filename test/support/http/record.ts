@@ -6,9 +6,9 @@ import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import { type Exchange, Names, readAnswer } from './recording.ts'
 
-// Records what a client sends: node --import tsx test/clients/record.ts CLIENT BASE_URL TOKEN COMMAND...
-// CLIENT names the recording, BASE_URL and TOKEN are those of an empty account of a running service, and COMMAND drives the
-// client; it is given the base URL of the recorder and the token.
+// Records what a client sends: node --import tsx test/clients/record.ts CLIENT BASE_URL TOKEN COMMAND... CLIENT names
+// the recording, BASE_URL and TOKEN are those of an empty account of a running service, and COMMAND runs the client; it
+// gets the base URL of the recorder and the token.
 const [client, baseUrl, token, program, ...args] = process.argv.slice(2) as [
   string,
   string,
@@ -61,7 +61,7 @@ async function record(request: IncomingMessage, response: ServerResponse): Promi
   const headers = pairs(rawHeaders).map(([name, value]) => [name, names.hide(value)] as const)
   const parts = Object.assign([chunks], { headers: answered.headers, statusCode: answered.statusCode })
   const answer = await readAnswer(parts as unknown as IncomingMessage, names)
-  // A client that waits for a job asks again and again: the last answer counts.
+  // A client that waits for a job polls it: the last answer counts.
   const last = exchanges.at(-1)
   if (method === 'GET' && last?.method === 'GET' && last.path === path) exchanges.pop()
   exchanges.push({ method, path, headers, ...body, answer })

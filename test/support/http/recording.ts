@@ -4,15 +4,15 @@ import { buffer } from 'node:stream/consumers'
 import { gunzipSync } from 'node:zlib'
 
 /**
- * What a client really sent and was answered, made by record.ts: in the order it came, header by header. Names that differ
- * from run to run are placeholders: `{host}`, `{user}`, `{token}`, `{basic}`, and `{job_id 1}` or `{token 1}` for the first
- * id or token that an answer had.
+ * The requests of a client and the answers, made by record.ts: in order, header by header. Names that differ from run
+ * to run are placeholders: `{host}`, `{user}`, `{token}`, `{basic}`, and `{job_id 1}` or `{token 1}` for the first id
+ * or token in an answer.
  */
 export type Exchange = Readonly<{
   method: string
   path: string
   headers: readonly (readonly [name: string, value: string])[]
-  /** Text, or base64 where it is none. */
+  /** Text, or base64 if it is not text. */
   body?: string
   base64?: string
   answer: Answer
@@ -23,7 +23,7 @@ export type Answer = Readonly<{ status: number; type: string; content: unknown }
 export const readRecording = async (client: string) =>
   JSON.parse(await readFile(`test/clients/recordings/${client}.json`, 'utf8')) as readonly Exchange[]
 
-/** Knows which value stands for which placeholder. */
+/** Maps values to placeholders. */
 export class Names {
   readonly #values: Map<string, string>
 
@@ -31,7 +31,7 @@ export class Names {
     this.#values = new Map(Object.entries(known))
   }
 
-  /** Ids and tokens of an answer that were not seen before get the next number. */
+  /** New ids and tokens of an answer get the next number. */
   learn(content: unknown): void {
     JSON.stringify(content, (name, value: unknown) => {
       if ((name === 'job_id' || name === 'token') && typeof value === 'string' && !this.#isKnown(value)) {
@@ -44,7 +44,7 @@ export class Names {
 
   hide(text: string): string {
     let hidden = text
-    // Long ones first: one may hold another.
+    // Long ones first: one may contain another.
     const all = [...this.#values].sort(([, one], [, other]) => other.length - one.length)
     for (const [name, value] of all) hidden = hidden.replaceAll(value, `{${name}}`)
     return hidden
@@ -59,7 +59,7 @@ export class Names {
   }
 }
 
-/** Sends a request as it was recorded: the same headers in the same order, and no others. */
+/** Sends a request as recorded: the same headers in the same order, and no others. */
 export async function replay(url: string, exchange: Exchange, names: Names): Promise<Answer> {
   const { method, path, headers, body, base64 } = exchange
   const sent = startRequest(`${url}${names.show(path)}`, { method, setHost: false })
@@ -84,7 +84,7 @@ export async function readAnswer(response: IncomingMessage, names: Names): Promi
   return { status: response.statusCode!, type, content: isJson ? JSON.parse(hidden, withoutTimes) : hidden }
 }
 
-/** What no two runs have in common. */
+/** What differs in every run. */
 function withoutTimes(name: string, value: unknown): unknown {
   return /^(time|.*_at|.*size.*|row_count|name_or_hash)$/.test(name) ? '*' : value
 }

@@ -1,7 +1,7 @@
 import { request } from 'node:http'
 import { parentPort } from 'node:worker_threads'
 
-/** Makes large requests and sends them, apart from the thread that answers them and is measured. */
+/** Builds large requests and sends them, outside the thread that answers them and is measured. */
 parentPort.on('message', async ({ url, method, headers, body }) => {
   try {
     const { type, bytes } = body ? encoders[body.encoding](body.members) : {}
@@ -25,7 +25,7 @@ function send(url, options, bytes) {
   })
 }
 
-/** A value is a text, or a unit that is repeated between two texts, or JSON as it is. */
+/** A value is a text, a unit repeated between two texts, or JSON. */
 const textOf = (value, encode) =>
   typeof value === 'string'
     ? encode(value)

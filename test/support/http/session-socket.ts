@@ -3,7 +3,7 @@ import type { TestContext } from 'node:test'
 import { WebSocket } from 'ws'
 import type { TestUser } from '../service/setup.ts'
 
-/** As much of any frame as the tests look at. */
+/** The members of a frame that tests check. */
 export type Frame = Readonly<{
   type: string
   id?: string | number
@@ -77,7 +77,7 @@ export class SessionSocket {
     }
   }
 
-  /** Sends a query without waiting; answers its id. */
+  /** Sends a query without waiting; returns its id. */
   begin(q: string, more: Readonly<Record<string, unknown>> = {}): number {
     const id = ++this.#lastId
     this.send({ type: 'query', id, q, ...more })
@@ -113,7 +113,7 @@ export class SessionSocket {
   }
 }
 
-/** An open session with the master key, unless another token (or none: '') is named. */
+/** An open session with the master key, unless another token (or none: '') is given. */
 export async function openSession(
   t: TestContext,
   user: TestUser,

@@ -4,7 +4,7 @@ import { gunzipSync } from 'node:zlib'
 import { type Table as ArrowTable, tableToIPC } from 'apache-arrow'
 import { Table, WriterPropertiesBuilder, writeParquet } from 'parquet-wasm'
 
-/** A file of pyarrow 25, as make-files.py there makes it. */
+/** A file written by pyarrow 25 with make-files.py. */
 export function columnFile(name: string): Buffer {
   const bytes = readFileSync(join(import.meta.dirname, '../../imports/columns/files', name))
   return name.endsWith('.gz') ? gunzipSync(bytes) : bytes

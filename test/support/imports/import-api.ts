@@ -20,9 +20,9 @@ export type ImportHouse = Setup &
     ) => Promise<ImportDocument>
     post: (name: string, content: string | Buffer, fields?: Fields, user?: TestUser) => Promise<Response>
     wait: (id: string, user?: TestUser) => Promise<ImportDocument>
-    /** Folders of imports and uploads that are still there. */
+    /** Folders of imports and uploads that still exist. */
     left: () => string[]
-    /** An import tells its end before its files are removed. */
+    /** Waits: the end of an import is reported before its files are removed. */
     nothingLeft: () => Promise<void>
   }>
 
@@ -54,7 +54,7 @@ export async function setupImports(t: TestContext, config: Partial<Config> = {})
   return { ...house, spool, load, post, wait, left, nothingLeft }
 }
 
-/** A file as GDAL writes it. */
+/** A file written by GDAL. */
 export function made(
   driver: string,
   name: string,
@@ -83,7 +83,7 @@ export function made(
   }
 }
 
-/** Three places: with accents, dates, whole and broken numbers, and one without anything. */
+/** Three places: with accents, dates, integers and fractions, and one without any values. */
 export const places = JSON.stringify({
   type: 'FeatureCollection',
   features: [

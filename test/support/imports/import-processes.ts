@@ -4,7 +4,7 @@ import { CartageProcess } from '../../../chaos/process.ts'
 import { freePort } from '../http/free-port.ts'
 import { eventually, type Setup } from '../service/setup.ts'
 
-/** Starts a server without a worker, as a process of its own, and returns its address. */
+/** Starts a server without a worker in its own process, and returns its address. */
 export async function startImportApi(
   t: TestContext,
   { keys, service }: Setup,

@@ -4,11 +4,11 @@ import { columnFile } from './column-files.ts'
 import { made, places } from './import-api.ts'
 import { zipOf } from './zip.ts'
 
-/** A file of each kind that is imported, as the parts of it that can be changed. */
+/** A file of each kind that can be imported, as parts that can be changed. */
 export type OriginalFile = Readonly<{
   name: string
   parts: ReadonlyMap<string, Buffer>
-  /** Makes the file of its parts. */
+  /** Builds the file from its parts. */
   join: (parts: ReadonlyMap<string, Buffer>) => Buffer
 }>
 
@@ -27,7 +27,7 @@ const zipped = (name: string, parts: ReadonlyMap<string, Buffer>): OriginalFile 
 const gdal = (driver: string, ending: string) =>
   whole(`a.${ending}`, made(driver, `a.${ending}`, places).get(`a.${ending}`)!)
 
-/** All but .pbf, which nothing here can write. */
+/** All except .pbf, which nothing here can write. */
 export function originalFiles(): readonly OriginalFile[] {
   const csv = 'a,lon,lat,d\n1,2,3,2020-01-31\n"x",4,5,\n'
   const lines = JSON.parse(places).features.map((feature: object) => JSON.stringify(feature))
@@ -58,7 +58,7 @@ export function originalFiles(): readonly OriginalFile[] {
   ]
 }
 
-/** A file with changes: in one of its parts, or in the archive that holds them. */
+/** A file with changes in one of its parts or in its archive. */
 export function mutateFile({ parts, join }: OriginalFile, random: Random): Buffer {
   if (parts.size === 1 || random.isLucky(0.2)) {
     const [name] = parts.keys()

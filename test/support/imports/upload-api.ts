@@ -13,7 +13,7 @@ export const encoded = (metadata: Metadata) =>
 
 export const csvUpload = { filename: 'one.csv' } as const
 
-/** The uploads of a user, as a client of tus 1.0 sees them. */
+/** The uploads of a user, as a tus 1.0 client sees them. */
 export function uploadApi(
   user: Pick<TestUser, 'username' | 'masterToken' | 'base'>,
   token = user.masterToken,
@@ -60,7 +60,7 @@ export const codeOf = async (answer: Response) => [
   ((await answer.json()) as { code: string }).code,
 ]
 
-/** What is counted. Unlike a HEAD, this does not end the request that is writing. */
+/** The bytes counted so far. Unlike a HEAD, this does not end the request that is writing. */
 export async function receivedOf({ services }: Setup['service'], at: string): Promise<number> {
   const { rows } = await services.databases.control.query<{ received: string }>(
     'select received from cartage.uploads where id = $1',
@@ -77,7 +77,7 @@ type CutPatch = (
   options?: Readonly<{ stay?: boolean; checksum?: string }>,
 ) => Promise<Socket>
 
-/** Announces more bytes than it sends. `stay`: the connection is left open, and returned. */
+/** Announces more bytes than it sends. `stay`: leaves the connection open and returns it. */
 async function sendCut(
   common: Metadata,
   at: string,

@@ -6,11 +6,11 @@ export type ZipFile = Readonly<{
   /** Of Unix: 0o120777 is a link. */
   mode?: number
   isEncrypted?: boolean
-  /** What the archive claims. */
+  /** The size that the archive claims. */
   size?: number
 }>
 
-/** A zip file, also one that nobody should make. */
+/** A zip file, also an invalid one. */
 export function zipOf(files: readonly ZipFile[]): Buffer {
   const parts: Buffer[] = []
   const directory: Buffer[] = []

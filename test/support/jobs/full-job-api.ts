@@ -3,7 +3,7 @@ import type { FullJobDocument } from '../../../src/contract/documents.ts'
 import type { TestUser } from '../service/setup.ts'
 import { jobApi, type Refusal } from './job-api.ts'
 
-/** The addresses of version 4 of one user's jobs, as its owner calls them. */
+/** The /api/v4 job endpoints of one user, as its owner calls them. */
 export function fullJobApi(user: TestUser) {
   const classic = jobApi(user)
   const path = (id = '') => `${user.base}/api/v4/jobs${id && `/${id}`}`

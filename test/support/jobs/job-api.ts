@@ -34,7 +34,7 @@ export function jobApi({ base, username, masterToken }: TestUser, headers = basi
     submit: (query: unknown, beside: object = {}) =>
       accepted(201, call('POST', path(), { query, ...beside })),
     read: (id: string) => accepted(200, call('GET', path(id))),
-    /** The job when it has ended. */
+    /** Waits for the end of the job. */
     ended: async (id: string) => {
       for (const deadline = Date.now() + 60_000; ; ) {
         const job = await accepted(200, call('GET', `${path(id)}?wait=10`))
@@ -55,7 +55,7 @@ export async function runJob(api: JobApi, query: unknown, beside: object = {}): 
   return api.ended(id)
 }
 
-/** What is seen of the items, wherever the form has them. */
+/** The items of a document in any form. */
 export function itemsOf({ query }: JobDocument | FullJobDocument): readonly FullItemDocument[] {
   assert.ok(typeof query !== 'string')
   return 'query' in query ? query.query : query
@@ -63,5 +63,5 @@ export function itemsOf({ query }: JobDocument | FullJobDocument): readonly Full
 
 export const statusesOf = (job: JobDocument) => itemsOf(job).map(({ status }) => status)
 
-/** A statement that takes so long that somebody else must end it. */
+/** A statement that runs until it is stopped. */
 export const endless = 'select pg_sleep(600)'

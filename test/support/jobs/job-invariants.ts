@@ -1,11 +1,11 @@
 /**
- * What holds for every write to a job, whoever makes it: the constraints of the table tell what a row may be, this tells
- * what may become of it. In tests and under chaos only, as it costs each write a little.
+ * Checks every write to a job, by any writer: the constraints of the table say what a row may be, this says how it may
+ * change. Only in tests and under chaos, because it costs each write a little.
  */
 export async function watchJobInvariants(
   control: Readonly<{ query: (text: string) => Promise<unknown> }>,
 ): Promise<void> {
-  // One message, so one transaction: files that start at the same time take turns.
+  // One message, so one transaction: files that start together take turns.
   await control.query(`
     lock table cartage.jobs in share row exclusive mode;
     create or replace function cartage.watch_job() returns trigger language plpgsql

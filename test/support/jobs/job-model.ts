@@ -26,24 +26,24 @@ export type Store = Readonly<{
   config: Config
   jobQueue: JobQueue
   account: Account
-  /** Of a transaction that has committed, or not. */
+  /** The flight of a transaction that has committed, or not. */
   newFlight: (isCommitted: boolean) => Promise<Flight>
   newWorker: () => Promise<number>
 }>
 
-/** What the pure machine says of a job, and in whose hands it is. */
+/** The state of a job in the pure machine, and the worker that has it. */
 type Expected = { job: Job; holder: number | null; isCommitted: boolean | null }
 
 const at = new Date()
 
-/** Plays every act on the store and on the pure machine at once, and holds them against each other. */
+/** Plays every act on the store and on the pure machine, and compares them. */
 export class JobModel {
   readonly #store: Store
   readonly #jobs: Expected[] = []
   readonly #workers: number[]
-  /** Everything that a worker ever held: most of it no longer is its own. */
+  /** Every claim a worker ever had; most are not valid any more. */
   readonly #handles: ClaimedJob[] = []
-  /** As each worker knows its job: with every write its revision grows. */
+  /** Each worker's view of its job: with every write its revision grows. */
   readonly #current = new Map<number, ClaimedJob>()
 
   constructor(store: Store, workers: readonly number[]) {
@@ -58,7 +58,7 @@ export class JobModel {
     this.#jobs.push({ job: expected, holder: null, isCommitted: null })
   }
 
-  /** A job that comes to the process of a worker: it is given to it at once, if no other of its user waits or runs. */
+  /** A job submitted to the process of a worker is given to it at once, if the user has no other waiting or running. */
   async submitTo(worker: number, definition: JobDefinition): Promise<void> {
     if (this.#current.has(worker)) return
     const { account, config, databases } = this.#store
@@ -76,7 +76,7 @@ export class JobModel {
     this.#succeed(worker, claimed[0], isFirst)
   }
 
-  /** A worker looks for work: the job without a worker, or the oldest one waiting. Then it asks what was in flight. */
+  /** A worker claims the job without a worker, or the oldest waiting one. Then it settles what was in flight. */
   async claim(worker: number): Promise<void> {
     if (this.#current.has(worker)) return
     const request = { ...claimRequestOf(this.#workers[worker]!), wanted: 1, wantedOrphans: 1 }
@@ -111,7 +111,7 @@ export class JobModel {
     await this.#write(expected, accepted(machine.beginStep(expected.job, at)), isCommitted)
   }
 
-  /** The step ends as its transaction did, or nobody knows. */
+  /** The step ends as its transaction did, or with an unknown outcome. */
   async endStep(worker: number, isUnknown: boolean): Promise<void> {
     const expected = this.#heldBy(worker)
     if (!expected || !runningStep(expected.job)) return
@@ -136,7 +136,7 @@ export class JobModel {
     this.#current.delete(worker)
   }
 
-  /** The time of a job that waits has come: it goes to the end of the queue. */
+  /** The time of a waiting job has come: it goes to the end of the queue. */
   async queueDue(place: number): Promise<void> {
     const waiting = this.#jobs.filter(({ job }) => job.delayedUntil)
     const expected = waiting[place % Math.max(1, waiting.length)]
@@ -211,7 +211,7 @@ export class JobModel {
     if (transition.ok) expected.job = transition.job
   }
 
-  /** A worker that was given up, or whose job was cancelled, writes what it still believes. */
+  /** A worker that lost its job writes its old state. */
   async writeLate(place: number): Promise<void> {
     const stale = this.#handles.filter((handle) => ![...this.#current.values()].includes(handle))
     const handle = stale[place % Math.max(1, stale.length)]
@@ -224,7 +224,7 @@ export class JobModel {
     }
   }
 
-  /** Every job reads as the machine says, and the counters of the queue agree. */
+  /** Checks that every job reads as the machine says and the counters of the queue agree. */
   async check(): Promise<void> {
     const { databases, account } = this.#store
     await this.#checkMessages()
@@ -245,7 +245,7 @@ export class JobModel {
     })
   }
 
-  /** The end of a job is told by one message, written with it. */
+  /** Checks that the end of a job has one message, written with it. */
   async #checkMessages(): Promise<void> {
     const { databases, account } = this.#store
     const { rows } = await databases.control.query<{ subject: string; type: string }>(
@@ -279,7 +279,7 @@ export class JobModel {
     const flight = isCommitted === null ? null : await this.#store.newFlight(isCommitted)
     const write = { ...stay(handle, job), flight }
     assert.equal((await this.#put(write)).outcome, 'written')
-    // Its answer was lost, and it is said again.
+    // Its answer was lost, so the write is repeated.
     assert.equal((await this.#put(write)).outcome, 'written')
     this.#current.set(worker, { ...handle, revision: handle.revision + 1 })
     this.#handles.push(handle)
@@ -287,7 +287,7 @@ export class JobModel {
     expected.isCommitted = isCommitted
   }
 
-  /** Who ends a job, or brings the first one, is given the oldest one that waits. */
+  /** A worker that ends a job, or brings the first one, gets the oldest one waiting. */
   #succeed(worker: number, next: ClaimedJob | undefined, isGiven = true): void {
     const expected = isGiven ? this.#nextPending() : undefined
     assert.equal(next?.job.id, expected?.job.id)
@@ -313,7 +313,7 @@ export class JobModel {
   }
 }
 
-/** Nothing but a job for each that ends. */
+/** Asks for one job per ended job. */
 function claimRequestOf(workerId: number): ClaimRequest {
   return {
     workerId,
@@ -327,7 +327,7 @@ function claimRequestOf(workerId: number): ClaimRequest {
   }
 }
 
-/** The write of a worker that goes on with its job. */
+/** The write of a worker that keeps its job. */
 function stay(from: ClaimedJob, job: Job): JobWrite {
   const counts = { losses: 0, restarts: 0 }
   return { from, writeId: randomUUID(), job, flight: null, ...counts, epoch: null, isReleased: false }

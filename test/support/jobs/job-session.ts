@@ -2,7 +2,7 @@ import type { TestContext } from 'node:test'
 import type { Session } from '../../../src/postgres/session.ts'
 import type { Setup, TestUser } from '../service/setup.ts'
 
-/** A session in the user's database that may hold what others need: master's unless told. It ends with the test. */
+/** A session in the user's database that can hold locks, with the master role by default. It ends with the test. */
 export async function jobSession(
   t: TestContext,
   { service }: Pick<Setup, 'service'>,

@@ -2,7 +2,7 @@ import type { TestContext } from 'node:test'
 import { CartageProcess } from '../../../chaos/process.ts'
 import { eventually, type Setup } from '../service/setup.ts'
 
-/** Starts a real worker process on the control database of the set-up, and waits until it is there. */
+/** Starts a real worker process on the set-up's control database and waits until it is registered. */
 export async function startWorkerProcess(
   t: TestContext,
   { keys, service, admin }: Setup,

@@ -5,7 +5,7 @@ import { createKey } from '../../../src/keys/create-key.ts'
 import { deleteKey } from '../../../src/keys/delete-key.ts'
 import { createLog } from '../../../src/log/log.ts'
 
-/** A process of its own that makes or deletes one key, so that a test can kill it half-way. */
+/** Creates or deletes one key in a process of its own, so that a test can kill it midway. */
 const { CARTAGE_ACT: act, CARTAGE_USER: username, CARTAGE_KEY: name } = process.env
 const config = readConfig()
 const keys = { adminUrl: config.databaseUrl, secret: config.secret, adminToken: '' }

@@ -3,8 +3,8 @@ import { createGzip } from 'node:zlib'
 import type { TestUser } from '../service/setup.ts'
 
 /**
- * The requests that carto-python makes, byte for byte as far as a server can tell: `api_key` and `client` go into a
- * JSON body if there is one, else into the query string; paths are joined to a base that ends with a slash.
+ * The requests of carto-python, as exact as a server can see: `api_key` and `client` go into a JSON body if there is
+ * one, else into the query string; paths are joined to a base that ends with a slash.
  */
 export class CartoClient {
   readonly #base: string
@@ -37,7 +37,7 @@ export class CartoClient {
     return fetch(url, init)
   }
 
-  /** `SQLClient.send`: by form unless it is told otherwise. */
+  /** `SQLClient.send`: by form by default. */
   async sql(q: string, { doPost = true, ...parameters }: SqlOptions = {}): Promise<SqlAnswer> {
     const params = { q, ...parameters }
     const response =

@@ -28,7 +28,7 @@ export type Section = Readonly<{
 
 export type TableEntry = Readonly<{ schema: string; name: string; owner: boolean; permissions: string[] }>
 
-/** The key endpoints as a client sees them: with Basic and a master token, unless told otherwise. */
+/** The key endpoints as a client sees them: with Basic and a master token by default. */
 export function keysClient(
   user: TestUser,
   headers: Record<string, string> = basic(user.username, user.masterToken),
@@ -43,7 +43,7 @@ export function keysClient(
     read: (name: string, query = '') => call('GET', named(name) + query),
     remove: (name: string, query = '') => call('DELETE', named(name) + query),
     regenerate: (name: string, query = '') => call('POST', `${named(name)}/token/regenerate${query}`),
-    /** Creates a key that must come to be, and answers its document. */
+    /** Creates a key, which must succeed, and returns its document. */
     make: async (name: string, grants: unknown = grantsOf()): Promise<KeyDocument> => {
       const { status, body } = await call('POST', '', { name, grants })
       assert.equal(status, 201, JSON.stringify(body))
@@ -54,7 +54,7 @@ export function keysClient(
 
 export type Request = Readonly<{ method?: string; headers?: Record<string, string>; body?: unknown }>
 
-/** A text or bytes go as they are, anything else as JSON. */
+/** Text and bytes are sent unchanged, anything else as JSON. */
 export async function send(
   url: string,
   { method = 'GET', headers = {}, body }: Request = {},
@@ -93,7 +93,7 @@ export const tablesOf = (key: KeyDocument): Record<string, string> =>
     databaseOf(key).tables!.map(({ schema, name, permissions }) => [`${schema}.${name}`, permissions.join()]),
   )
 
-/** The role behind a key, which no document tells. */
+/** The role of a key, which no document shows. */
 export async function roleOf({ service }: Setup, user: TestUser, name: string): Promise<string> {
   const { rows } = await service.services.databases.control.query<{ role_name: string }>(
     'select role_name from cartage.api_keys where user_id = $1 and name = $2',
@@ -103,7 +103,7 @@ export async function roleOf({ service }: Setup, user: TestUser, name: string): 
   return rows[0].role_name
 }
 
-/** Every role of keys of this user that the cluster has. */
+/** Every role of this user's keys in the cluster. */
 export async function keyRolesOf({ admin }: Setup, user: TestUser): Promise<string[]> {
   const { rows } = await admin(`select rolname from pg_roles where rolname like $1 order by rolname`, [
     `${user.account.masterRole.replaceAll('_', '\\_')}\\_k%`,
@@ -111,7 +111,7 @@ export async function keyRolesOf({ admin }: Setup, user: TestUser): Promise<stri
   return rows.map((row) => row.rolname)
 }
 
-/** What PostgreSQL says to a role's statement: nothing, or its SQLSTATE. */
+/** The SQLSTATE of a role's statement; undefined if it succeeds. */
 export async function refusal(user: TestUser, role: string, text: string): Promise<string | undefined> {
   return user.sql(text, undefined, role).then(
     () => undefined,

@@ -5,7 +5,7 @@ import { readConfig } from '../../../src/config/config.ts'
 import { openInstallation } from '../../../src/hosts/open-installation.ts'
 import { createLog } from '../../../src/log/log.ts'
 
-/** A process that says when it begins to make or remove an account, to be killed in the middle of it. */
+/** A process that says when it begins to create or delete an account, to be killed midway. */
 const [adminUrl, secret, namespace, act, name, organization] = process.argv.slice(2) as [
   string,
   string,

@@ -9,7 +9,7 @@ export type MapReply = TileReply & Readonly<{ body: LayergroupDocument }>
 export const askForMap = (user: TestUser, config: unknown, call: TileCall = {}) =>
   askMaps(user, '/api/v1/map', { ...call, body: config }) as Promise<MapReply>
 
-/** The same for a map that must be made. */
+/** The same for a map that must succeed. */
 export async function mapOf(
   user: TestUser,
   config: unknown,
@@ -25,7 +25,7 @@ export const layerOf = (sql: string, options: Readonly<Record<string, unknown>> 
   layers: [{ options: { sql, ...options } }],
 })
 
-/** A tile of a map, which must come. */
+/** A tile of a map, which must succeed. */
 export async function mapTile(
   user: TestUser,
   { layergroupid }: LayergroupDocument,

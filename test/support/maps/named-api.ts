@@ -32,7 +32,7 @@ export const circles = (more: Readonly<Record<string, unknown>> = {}) => ({
 export const writeMap = (user: TestUser, template: unknown, call: TileCall = {}) =>
   askMaps(user, '/api/v1/map/named', { ...call, body: template })
 
-/** The same for a map that must be made. */
+/** The same for a map that must succeed. */
 export async function makeMap(
   user: TestUser,
   template: NamedMapTemplate,

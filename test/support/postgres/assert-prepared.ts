@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import type { TestUser } from '../service/setup.ts'
 import { column, rows, value } from './tenant-session.ts'
 
-/** What every prepared table has, whatever it was before. */
+/** Asserts what every prepared table has, whatever it was before. */
 export async function assertPrepared(user: TestUser, table: string): Promise<void> {
   const literal = `'${table.replaceAll("'", "''")}'`
   const types = await rows(

@@ -69,7 +69,7 @@ export function csvLines(count: number): string {
   return Array.from({ length: count }, (_, id) => `${id},name of ${id}\n`).join('')
 }
 
-/** No copy is running, no connection is taken, no lock is held on `t`. */
+/** Asserts that no copy runs, no connection is taken and no lock is held on `t`. */
 export async function assertAtRest({ admin, service }: Setup, user: TestUser): Promise<void> {
   await eventually(async () => {
     const { open, idle, waiting } = service.services.databases.copy.stats()
@@ -82,7 +82,7 @@ export async function assertAtRest({ admin, service }: Setup, user: TestUser): P
   })
 }
 
-/** COPYs that PostgreSQL is at, for this user. */
+/** The COPYs that PostgreSQL runs for this user. */
 export async function runningCopies(user: TestUser): Promise<number> {
   const { rowCount } = await user.sql(
     "select from pg_stat_activity where usename = current_user and application_name = 'cartage copy' and state <> 'idle'",

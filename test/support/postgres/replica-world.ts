@@ -11,7 +11,7 @@ import { type StandbyPair, standbyPair } from './standby-pair.ts'
 import { startProxy } from './tcp-proxy.ts'
 import { admin } from './two-hosts.ts'
 
-/** Asks for a replica. */
+/** The header that asks for a replica. */
 export const toReplica = { 'x-read-from': 'replica' }
 
 export type Sql = (text: string) => ReturnType<typeof runSql>
@@ -96,7 +96,7 @@ export function callerOf({ url }: Service, username: string, token: string) {
   return { get, send, sql, key }
 }
 
-/** The standby replays nothing meanwhile. */
+/** Pauses the replay of the standby during `work`. */
 export async function paused(t: TestContext, standby: Sql, work: () => Promise<void>): Promise<void> {
   const resume = () => standby('select pg_wal_replay_resume()')
   t.after(resume)

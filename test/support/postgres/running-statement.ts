@@ -3,7 +3,7 @@ import { eventually, type Setup } from '../service/setup.ts'
 
 export type RunningStatement = Readonly<{ pid: number; backendStart: string }>
 
-/** The backend that runs something of a job right now, found as the service finds it: by what the row of the job says. */
+/** The backend that runs a statement of a job now, found as the service does: by the job's row. */
 export async function findRunning(
   { admin, service }: Pick<Setup, 'admin' | 'service'>,
   jobId: string,

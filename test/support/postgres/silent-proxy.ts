@@ -6,13 +6,13 @@ type Link = Readonly<{ client: Socket; server: Socket }> & { database: string; i
 export type SilentProxy = Readonly<{
   /** The database behind the proxy. */
   url: string
-  /** What is open to this database stays open and says nothing more; with `andNew`, nor does what is opened from now on. */
+  /** Open connections to this database stay open and silent; with `andNew` also those opened from now on. */
   silence: (database: string, options?: { andNew?: boolean }) => void
-  /** Everything that was held back is delivered, late. */
+  /** Everything held back is delivered late. */
   speak: () => void
 }>
 
-/** A way to PostgreSQL on which connections can fall silent: nobody hears of an end, and TCP itself finds nothing wrong. */
+/** A proxy to PostgreSQL whose connections can fall silent: neither side sees an end, and TCP finds nothing wrong. */
 export async function silentProxy(t: TestContext, url: string): Promise<SilentProxy> {
   const target = new URL(url)
   const links = new Set<Link>()

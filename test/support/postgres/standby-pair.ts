@@ -14,7 +14,7 @@ export type StandbyPair = Readonly<{
   standbyUrl: string
   /** A namespace there that has its template. */
   namespace: string
-  /** Stops the primary for good and makes the standby the new one. */
+  /** Stops the primary for good and promotes the standby. */
   failOver: () => Promise<void>
 }>
 
@@ -26,7 +26,7 @@ after(async () => {
 
 let pair: Promise<StandbyPair> | undefined
 
-/** A primary and a standby that follows it: one pair for all tests, of which the last may fail over. */
+/** A primary and a standby that follows it: one pair for all tests; only the last may fail over. */
 export function standbyPair(): Promise<StandbyPair> {
   pair ??= newStandbyPair()
   return pair

@@ -17,8 +17,8 @@ export async function sleepingBackend(
 }
 
 /**
- * Works while a backend is stopped; then it goes on. Stopped, it hears neither cancel nor terminate, like one that computes in
- * a library; but it needs no core, and goes on when the test says so.
+ * Runs `work` while a backend is stopped, then lets it continue. A stopped backend ignores cancel and terminate, like
+ * one that computes in a library; but it needs no core, and continues when the test says so.
  */
 export async function whileStopped<T>(pid: number, work: () => Promise<T>): Promise<T> {
   process.kill(pid, 'SIGSTOP')

@@ -4,36 +4,36 @@ import type { TestContext } from 'node:test'
 
 /** One connection of a process to PostgreSQL, as the network between them sees it. */
 export type Flow = {
-  /** As pg_stat_activity has it. */
+  /** As in pg_stat_activity. */
   readonly clientPort: () => number
-  /** All that the process has sent, as text. */
+  /** Everything that the process has sent, as text. */
   readonly sent: () => string
   readonly isOpen: () => boolean
-  /** The network forgets the connection: the server sees it closed, the process sees nothing, for ever. */
+  /** The network forgets the connection: the server sees it closed, the process never notices. */
   readonly halfOpen: () => void
   /** The process sees the connection closed. What it is sending reaches the server later, and nothing after it. */
   readonly deliverLate: (delayMs: number) => void
-  /** Closes both sides, as a proxy does whose idle time is over. The server notices when it looks at the client next. */
+  /** Closes both sides, like a proxy after its idle time. The server notices when it next checks the client. */
   readonly cut: () => void
-  /** Keeps back what the server sends, until `release` sends it in one piece. */
+  /** Holds what the server sends until `release` sends it in one piece. */
   readonly holdAnswers: () => void
   readonly heldBytes: () => number
-  /** The server has closed the connection. The process sees it with the next `release`, if answers are held. */
+  /** The server has closed the connection. The process sees that at the next `release`, if answers are held. */
   readonly isClosedByServer: () => boolean
   readonly release: () => void
 }
 
 export type TcpProxy = Readonly<{
-  /** The given address, by way of the proxy. */
+  /** The given address, through the proxy. */
   url: string
   flows: () => readonly Flow[]
-  /** New connections lead to another server from now on. Those that are open are cut, unless they are kept. */
+  /** New connections lead to another server from now on. Open ones are cut unless they are to be kept. */
   leadTo: (upstreamUrl: string, options?: Readonly<{ keepsOpen?: boolean }>) => void
-  /** Called with every message of a process, before it is passed on. */
+  /** Called with every message of a process before it is passed on. */
   watch: (onSent: (flow: Flow, text: string) => void) => void
 }>
 
-/** Stands between a process and PostgreSQL. */
+/** Starts a proxy between a process and PostgreSQL. */
 export async function startProxy(t: TestContext, upstreamUrl: string): Promise<TcpProxy> {
   let upstream = new URL(upstreamUrl)
   const flows: Flow[] = []

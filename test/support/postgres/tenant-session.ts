@@ -3,7 +3,7 @@ import pg from 'pg'
 import { grantsOf, keysClient, roleOf } from '../keys/keys-client.ts'
 import type { Setup, TestUser } from '../service/setup.ts'
 
-/** The rows that a role's SQL answers: the master role's unless told. */
+/** The rows of a role's SQL, the master role's by default. */
 export async function rows(
   user: TestUser,
   text: string,
@@ -13,7 +13,7 @@ export async function rows(
   return (Array.isArray(answer) ? answer.at(-1) : answer).rows
 }
 
-/** The one value that a role's SQL answers. */
+/** The single value of a role's SQL. */
 export async function value(user: TestUser, text: string, role?: string): Promise<unknown> {
   const [row] = await rows(user, text, role)
   return row && Object.values(row)[0]
@@ -24,7 +24,7 @@ export async function column(user: TestUser, text: string, role?: string): Promi
   return (await rows(user, text, role)).map((row) => Object.values(row)[0])
 }
 
-/** SQLSTATE and text of what PostgreSQL says against a role's SQL; undefined if it says nothing. */
+/** SQLSTATE and text of the error of a role's SQL; undefined if it succeeds. */
 export async function refusal(user: TestUser, text: string, role?: string): Promise<string | undefined> {
   return user.sql(text, undefined, role).then(() => undefined, describe)
 }
@@ -42,7 +42,7 @@ export async function makeKey(
   return roleOf(context, user, 'k')
 }
 
-/** A session that stays open, for what takes more than one statement. */
+/** A session that stays open for several statements. */
 export async function openSession(
   t: TestContext,
   { service }: Setup,

@@ -28,7 +28,10 @@ export async function startWithTwoHosts(t: TestContext, { worker } = { worker: t
   return { service, installation, cluster, second }
 }
 
-/** With a namespace: a copy that has its template, as if it had been a host before. One for a test, as copies have one identifier. */
+/**
+ * With a namespace: a copy that has its template, as if it had been a host before. Only one per test, because copies
+ * have the same identifier.
+ */
 export async function startHost(t: TestContext, namespace?: string) {
   const dataDir = await mkdtemp(join(tmpdir(), 'cartage-host-'))
   if (namespace) await copyMade(dataDir)

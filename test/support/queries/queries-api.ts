@@ -3,13 +3,13 @@ import type { TestUser } from '../service/setup.ts'
 
 export type Asked = Readonly<{
   method?: string
-  /** The master key unless told; empty: none. */
+  /** The master key by default; empty: none. */
   token?: string
   body?: unknown
   headers?: Record<string, string>
 }>
 
-/** Asks below `/api/v4/queries`, with the key as a query parameter. */
+/** Sends a request to `/api/v4/queries`, with the key as a query parameter. */
 export async function askQueries(user: TestUser, path: string, asked: Asked = {}): Promise<Response> {
   const {
     method = asked.body === undefined ? 'GET' : 'POST',

@@ -7,8 +7,8 @@ import { scripts } from '../service/script.ts'
 const root = join(import.meta.dirname, '../../..')
 
 /**
- * Compiles test files and scripts with all that they import, once for all processes of a run: a process that compiles and
- * finds every module by itself takes two seconds longer to start. Answers where a file's compiled form is.
+ * Compiles test files and scripts with all their imports, once for all processes of a run: a process that compiles and
+ * finds every module itself starts two seconds later. Returns where a file's compiled form is.
  */
 export async function compileTests(
   files: readonly string[],
@@ -20,7 +20,7 @@ export async function compileTests(
     outbase: root,
     outExtension: { '.js': '.mjs' },
     bundle: true,
-    // What two files share is loaded once, so that they share its services.
+    // A module that two files share is loaded once, so that they share its services.
     splitting: true,
     format: 'esm',
     platform: 'node',
@@ -48,12 +48,12 @@ const readFilesBesideThem = [
   'playwright-core',
 ]
 
-/** What libraries in CommonJS expect to find. */
+/** What libraries in CommonJS need. */
 const commonJs = `import { createRequire as makeRequire } from 'node:module'
 const require = makeRequire(import.meta.url)
 const { filename: __filename, dirname: __dirname } = import.meta`
 
-/** Every process reads the source maps when it starts. Of libraries they are most of the bytes. */
+/** Every process reads the source maps at its start, and most of their bytes are libraries. */
 const withoutMaps: Plugin = {
   name: 'without maps of libraries',
   setup({ onLoad }) {
@@ -65,7 +65,7 @@ const withoutMaps: Plugin = {
   },
 }
 
-/** A module finds other files from where its source is. What is no TypeScript stays where it is. */
+/** A module finds other files relative to its source. Only TypeScript is compiled to another place. */
 const asInPlace: Plugin = {
   name: 'as in place',
   setup({ onLoad, onResolve }) {

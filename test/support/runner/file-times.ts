@@ -13,7 +13,7 @@ export class FileTimes {
     events.on('test:fail', add)
   }
 
-  /** The folders, and the files that took longest. Files run side by side: the sum is more than the whole. */
+  /** The folders, and the slowest files. Files run in parallel: the sum is more than the whole. */
   describe(root: string): string {
     const files = [...this.#ms].map(([file, ms]) => [relative(root, file), ms] as const)
     const folders = new Map<string, number>()

@@ -2,8 +2,8 @@ import { writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 
 /**
- * A few files of a folder share a process and so the services that they start, which cost more than most tests. Browsers, tests
- * that wait and the others are spread over the run; what takes longest goes first, so that none of it is left alone at the end.
+ * A few files of a folder share a process and its services, which cost more than most tests. Browser tests, waiting
+ * tests and the others are spread over the run; the slowest start first, so that none runs alone at the end.
  */
 export async function groupFiles(
   files: readonly string[],
@@ -31,7 +31,10 @@ function inGroups(files: string[]): Group[] {
   return Array.from({ length: count }, (_, index) => files.filter((_, place) => place % count === index))
 }
 
-/** Of each kind evenly over its part of the run: several browsers at a time are slow, several that wait leave a core idle. */
+/**
+ * Spreads each kind evenly over its part of the run: several browsers at once are slow, several waiting tests leave a
+ * core idle.
+ */
 function spread(groups: readonly Group[]): Group[] {
   return kinds
     .flatMap((kind) => {
@@ -52,16 +55,16 @@ function byRankIn(folders: readonly string[]): (one: Group, other: Group) => num
   return (one, other) => rankOf(one) - rankOf(other)
 }
 
-/** The tests of the console have folders of their own, all of them for a browser. */
+/** The tests of the console have folders of their own, all for the browser. */
 const folderOf = ([file]: Group) => (file!.includes('/console/') ? 'console' : basename(dirname(file!)))
 
 const filesPerProcess = 8
 
-/** Folders whose tests take longest come first. */
+/** The folders with the slowest tests come first. */
 type Kind = Readonly<{ folders: readonly string[]; part: number }>
 
 const browsers: Kind = { folders: ['console'], part: 0.7 }
-/** Their tests are of leases, outages and time limits. */
+/** Their tests wait for leases, outages and time limits. */
 const waiting: Kind = { folders: ['operations', 'hostile', 'chaos', 'worker', 'faults'], part: 0.9 }
 const others: Kind = { folders: ['keys', 'cli', 'copy', 'postgres', 'jobs', 'query', 'tables'], part: 1 }
 const kinds = [browsers, waiting, others]

@@ -10,18 +10,18 @@ export const testKeys = (adminUrl: string): InstallationSecrets => ({
   adminToken: 'test-admin-token-for-all-tests',
 })
 
-/** Makes the databases that all tests share, before the first of them wants them. */
+/** Creates the databases that all tests share, before the first test needs them. */
 export async function prepareNamespace(adminUrl: string, namespace: string): Promise<void> {
   const config = { ...readConfig({}), namespace }
   const installation = await openInstallation(config, testKeys(adminUrl), createLog('error'))
   await installation.databases.close()
-  // A copy of compact files takes a fifth less: every test user is one.
+  // A copy of compact files takes a fifth less time, and every test user is a copy.
   await runSql({ connectionString: withDatabase(adminUrl, `${namespace}_template`) }, 'vacuum full')
 }
 
 /**
- * Installing PostGIS takes longer than most tests: a further namespace copies the template of the first, unless somebody is at
- * work on it. The service makes what is missing.
+ * Installing PostGIS takes longer than most tests: a further namespace copies the template of the first, unless a
+ * session uses it. The service creates what is missing.
  */
 export async function copyTemplate(adminUrl: string, from: string, to: string): Promise<void> {
   const run = (text: string) => runSql({ connectionString: adminUrl }, text)
@@ -33,7 +33,7 @@ export async function copyTemplate(adminUrl: string, from: string, to: string): 
   }
 }
 
-/** The control database and the template; accounts are gone by then. */
+/** The control database and the template; the accounts are deleted by then. */
 export async function dropNamespace(adminUrl: string, namespace: string): Promise<void> {
   for (const database of [namespace, `${namespace}_template`]) {
     await runSql({ connectionString: adminUrl }, `drop database if exists "${database}" with (force)`)
@@ -56,8 +56,8 @@ export async function runSql(
 }
 
 /**
- * Looks into a database as its administrator, on a session that is kept for a moment: to begin one takes fifteen milliseconds of
- * the cores, and who waits for something looks again and again.
+ * Queries a database as its administrator, on a session kept for a moment: starting one takes fifteen milliseconds of
+ * CPU, and a test that waits queries often.
  */
 export async function look(
   connectionString: string,

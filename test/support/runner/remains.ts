@@ -3,8 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 
 /**
- * Drops what stands in the cluster under the tests' namespace, and names what should not have been there any more:
- * only the shared control database and its template live as long as the run.
+ * Drops everything in the tests' namespace of the cluster, and returns what should have been gone: only the shared
+ * control database and its template live as long as the run.
  */
 export async function removeNames(url: string, namespace: string): Promise<string[]> {
   const client = new pg.Client({ connectionString: url })
@@ -32,9 +32,9 @@ async function names(client: pg.Client, query: string, namespace: string): Promi
   return rows.map(({ name }) => name)
 }
 
-/** Ends the processes that tests have started, or that work in their folder, and names them. */
+/** Ends processes that tests started or that work in their folder, and returns their names. */
 export async function endProcesses(namespace: string, folder?: string): Promise<string[]> {
-  // A child of a test may be on its way out.
+  // A child of a test may be about to end.
   for (let waits = 0; waits < 20 && find(namespace, folder).length > 0; waits++) await sleep(100)
   const left = find(namespace, folder)
   const described = left.map(

@@ -1,7 +1,7 @@
-/** How often each thing may still happen that goes beside the plan, and all of them together. */
+/** How often each fault may still happen, and all of them together. */
 export type Bounds<Chance extends string> = Readonly<Record<Chance | 'together', number>>
 
-/** Each of those that are given once, up to so many together. */
+/** Each of the given chances once, up to this many together. */
 export function boundsOf<Chance extends string>(
   chances: readonly Chance[],
   given: readonly Chance[],
@@ -11,7 +11,7 @@ export function boundsOf<Chance extends string>(
   return { ...Object.fromEntries(each), together }
 }
 
-/** Uses up one chance. With the last one all others are gone, so that more states are equal. */
+/** Uses up one chance. After the last one all others are dropped, so that more states are equal. */
 export function spent<Chance extends string>(left: Bounds<Chance>, chance: Chance): Bounds<Chance> {
   const together = left.together - 1
   if (together > 0) return { ...left, [chance]: left[chance] - 1, together }

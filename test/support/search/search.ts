@@ -1,9 +1,9 @@
 import { type Numbered, SeenStates } from './seen-states.ts'
 
-/** What happens, in words, and what is the case afterwards. */
+/** What happens, in words, and the state afterwards. */
 export type Act<State> = readonly [name: string, state: State]
 
-/** What can be searched: where it begins, what may happen next in any state, and what must hold. */
+/** What can be searched: the first state, what may happen next in any state, and what must hold. */
 export type Model<State extends Numbered, Invariant extends string> = Readonly<{
   first: State
   actsOf: (state: State) => readonly Act<State>[]
@@ -14,13 +14,13 @@ export type Model<State extends Numbered, Invariant extends string> = Readonly<{
 }>
 
 export type Found<Invariant extends string> = Readonly<{
-  /** How many different states were looked at. */
+  /** How many different states were checked. */
   states: number
-  /** The first that is broken, and the shortest way to it. */
+  /** The first violation, and the shortest way to it. */
   violation: Readonly<{ invariant: Invariant; steps: readonly string[] }> | undefined
 }>
 
-/** Looks at every state that can be reached, the nearest first, until an invariant is broken or there are no more. */
+/** Checks every reachable state, the nearest first, until an invariant is broken or none is left. */
 export function search<State extends Numbered, Invariant extends string>(
   model: Model<State, Invariant>,
 ): Found<Invariant> {

@@ -1,9 +1,9 @@
-/** A state of plain data that never changes. An id is a negative number, and `ids` tells how many were made up. */
+/** A state of plain data that never changes. An id is a negative number, and `ids` counts those created. */
 export type Numbered = Readonly<{ ids: number }>
 
 /**
- * The states that were reached, as hashes of 64 bits, and how: by which choice from which other one. (Among ten million
- * states the chance that any two have the same hash is 1 in 300,000.)
+ * The states reached, as hashes of 64 bits, and how: by which choice from which state. (Among ten million states the
+ * chance that any two have the same hash is 1 in 300,000.)
  */
 export class SeenStates {
   #slots = new Int32Array(firstSlots)
@@ -16,7 +16,7 @@ export class SeenStates {
     return this.#size
   }
 
-  /** The number of the state if it is a new one. */
+  /** The number of the state if it is new. */
   add(state: Numbered, origin: number, choice: number): number | undefined {
     const [high, low] = hashOf(state)
     const slot = this.#find(high, low)
@@ -67,7 +67,7 @@ function copy<Values extends Int32Array | Uint8Array>(to: Values, from: Values):
   return to
 }
 
-/** Two states are one if they differ in nothing but the names of their ids, so these are named as they are met. */
+/** Two states are equal if they differ only in their ids, so ids are numbered in the order they are found. */
 function hashOf(state: Numbered): readonly [high: number, low: number] {
   names.fill(0, 0, state.ids + 1)
   lastName = 0

@@ -6,7 +6,7 @@ import pg from 'pg'
 import { createLog } from '../../../src/log/log.ts'
 import { runningClusterUrl } from '../../../src/postgres/cluster/running-url.ts'
 
-/** An empty place for an embedded installation; what its cluster left elsewhere goes with it. */
+/** An empty folder for an embedded installation; files of its cluster in other places are removed with it. */
 export async function newDataDir(t: TestContext): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'cartage-data-'))
   t.after(async () => {
@@ -16,7 +16,7 @@ export async function newDataDir(t: TestContext): Promise<string> {
   return folder
 }
 
-/** A session of the superuser on the embedded cluster that runs there; ended with the test. */
+/** A superuser session on the embedded cluster of this folder; it ends with the test. */
 export async function embeddedSuperuser(
   t: TestContext,
   dataDir: string,

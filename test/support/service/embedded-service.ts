@@ -8,7 +8,7 @@ import { embeddedSuperuser } from './data-dir.ts'
 import { madeDataDir } from './made-installation.ts'
 import { startCartage } from './processes.ts'
 
-/** An installation with a cluster of its own that serves, its operator, and clients of its users. */
+/** A running installation with its own cluster, its operator, and clients of its users. */
 export async function startEmbedded(t: TestContext) {
   const dataDir = await madeDataDir(t)
   const env = { CARTAGE_DATA_DIR: dataDir }
@@ -32,7 +32,7 @@ export async function startEmbedded(t: TestContext) {
   }
 }
 
-/** The users that there are, in any state; and no database or role of another. */
+/** The users in any state; asserts that there is no database or role of another. */
 export async function accountsOf(t: TestContext, dataDir: string) {
   const control = await embeddedSuperuser(t, dataDir, 'cartage')
   const { rows } = await control.query<{ username: string; master_role: string }>(

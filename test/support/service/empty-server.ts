@@ -3,7 +3,7 @@ import { createClient } from '../../../src/client/client.ts'
 import { startHost } from '../postgres/two-hosts.ts'
 import { newDataDir } from './data-dir.ts'
 
-/** A PostgreSQL without an installation, and the environment that names it. */
+/** A PostgreSQL server without an installation, and the environment that names it. */
 export async function emptyServer(t: TestContext) {
   const { url } = await startHost(t)
   return {

@@ -24,8 +24,8 @@ export type StartChanges = Readonly<{
 }>
 
 /**
- * A control database of its own without any process: the test starts and stops them itself. At the end what runs
- * is stopped, and all accounts are deleted with the secret that was used last.
+ * A control database of its own without any process: the test starts and stops them itself. At the end running ones are
+ * stopped, and all accounts are deleted with the secret used last.
  */
 export async function newInstallation(t: TestContext): Promise<Installation> {
   const { url, namespace } = await sharedCluster()

@@ -4,7 +4,7 @@ import { readConfig } from '../../../src/config/config.ts'
 import { openInstallation } from '../../../src/hosts/open-installation.ts'
 import { createLog } from '../../../src/log/log.ts'
 
-/** A process that moves a user, to be killed in the middle of it. Says the id of the move. */
+/** A process that moves a user, to be killed midway. Prints the id of the move. */
 const [adminUrl, secret, namespace, username, host] = process.argv.slice(2) as [
   string,
   string,

@@ -14,8 +14,8 @@ import { startEmbeddedCluster } from '../../../src/postgres/cluster/embedded-clu
 import { newDataDir } from './data-dir.ts'
 
 /**
- * A data directory with an installation that was started once, has no user, and does not run. It is a copy: initdb, PostGIS and
- * the migrations take seconds, so one installation is made for all processes of a run.
+ * A data directory with an installation that was started once, has no user and does not run. It is a copy: initdb,
+ * PostGIS and the migrations take seconds, so one installation is made for all processes of a run.
  */
 export async function madeDataDir(t: TestContext): Promise<string> {
   const dataDir = await newDataDir(t)
@@ -29,7 +29,7 @@ export async function copyMade(dataDir: string): Promise<void> {
   await promisify(execFile)('cp', ['-a', '--reflink=auto', `${await made}/.`, dataDir])
 }
 
-/** The namespace of the installation: what its databases are named after. */
+/** The namespace of the installation, after which its databases are named. */
 export const madeNamespace = 'cartage'
 
 let made: Promise<string> | undefined
@@ -39,14 +39,14 @@ after(async () => {
   if (own) await rm(own, { recursive: true, force: true })
 })
 
-/** The first process of a run makes it, the others wait. A test that runs by itself makes its own. */
+/** The first process of a run makes it, the others wait. A test that runs alone makes its own. */
 async function makeOnce(): Promise<string> {
   const isInRun = process.env.CARTAGE_TEST_NAMESPACE !== undefined
   const folder = isInRun ? tmpdir() : await mkdtemp(join(tmpdir(), 'cartage-made-'))
   if (!isInRun) own = folder
   await chmod(folder, 0o711)
   const place = join(folder, 'made-installation')
-  // It stays, so that only one is ever the first.
+  // It stays, so that there is only one first.
   const isFirst = await mkdir(`${place}.taken`).then(
     () => true,
     () => false,

@@ -3,7 +3,7 @@ import type { AdminClient } from '../../../src/client/admin-client.ts'
 import { runSql } from '../runner/namespace.ts'
 import { eventually } from './setup.ts'
 
-/** Waits until a move has ended, well or not. */
+/** Waits until a move has ended, successfully or not. */
 export const untilEnded = (operator: AdminClient, id: number, timeoutMs = 60_000) =>
   eventually(async () => {
     const move = await operator.moves.read(id)
@@ -22,7 +22,7 @@ export async function leftOn(url: string, namespace: string): Promise<readonly s
   return rows.map(({ name }) => name)
 }
 
-/** Its check runs again when the row is copied, and takes a minute, but only there. */
+/** Its check constraint runs again when the row is copied, and takes a minute, but only there. */
 export const slowTable = `
   create function waits() returns boolean language sql as $$ select pg_catalog.pg_sleep(
     case when pg_catalog.current_setting('application_name') = 'cartage move' then 60 else 0 end) is not null $$;

@@ -7,11 +7,11 @@ import { program } from './program.ts'
 
 export type RunningProcess = Readonly<{
   pid: number
-  /** Where it listens; empty for a worker. */
+  /** The address where it listens; empty for a worker. */
   url: string
-  /** What it has logged until it was ready. */
+  /** What it logged until it was ready. */
   log: () => string
-  /** SIGTERM; answers the exit code. */
+  /** Sends SIGTERM; returns the exit code. */
   stop: () => Promise<number | null>
   kill: () => Promise<void>
   /** Its exit code, once it has ended by itself. */
@@ -21,7 +21,7 @@ export type RunningProcess = Readonly<{
   resume: () => void
 }>
 
-/** Starts `cartage <command>` of an installation, and waits until it serves or works. */
+/** Starts `cartage <command>` of an installation and waits until it serves or works. */
 export async function startProcess(
   t: TestContext,
   { config, keys }: Pick<Installation, 'config' | 'keys'>,
@@ -38,7 +38,7 @@ export async function startProcess(
   })
 }
 
-/** Starts `cartage <command>` as a process of its own with this configuration alone, and waits until it is ready. */
+/** Starts `cartage <command>` in its own process with only this configuration, and waits until it is ready. */
 export async function startCartage(
   t: TestContext,
   command: readonly string[],

@@ -2,14 +2,14 @@ import { fileURLToPath } from 'node:url'
 import { scriptArgs } from './script.ts'
 
 /**
- * What Node runs as `cartage`: dist/ if it was made from the sources as they are now, which `npm test` sees to; else the
+ * What Node runs as `cartage`: dist/ if it was built from the current sources, which `npm test` ensures; else the
  * sources.
  */
 export const program: readonly string[] = (await isBuilt())
   ? [pathOf('../../../bin/cartage.mjs')]
   : scriptArgs('test/support/service/cartage.ts')
 
-/** The command line for people: always the built file, which takes a moment to make. */
+/** The command line for people: always the built file, which takes a moment to build. */
 export const userProgram = await provideCli()
 
 async function provideCli(): Promise<string> {

@@ -4,7 +4,10 @@ import pg from 'pg'
 import { createLog } from '../../../src/log/log.ts'
 import { startEmbeddedCluster } from '../../../src/postgres/cluster/embedded-cluster.ts'
 
-/** test/operations/released/VERSION: what a release was, for the tests of later ones. Written when it is released, never changed. */
+/**
+ * test/operations/released/VERSION: the files of a release, for the tests of later ones. Written at the release, never
+ * changed.
+ */
 const records = join(import.meta.dirname, '../../operations/released')
 const root = join(import.meta.dirname, '../../..')
 
@@ -22,7 +25,7 @@ export async function releasedMigrations(): Promise<readonly ReleasedMigration[]
   return (await Promise.all(versions.map(migrationsOf))).flat()
 }
 
-/** The file is as sha256sum writes it. */
+/** The file has the format of sha256sum. */
 async function migrationsOf(version: string): Promise<readonly ReleasedMigration[]> {
   const lines = (await readFile(join(records, version, 'migrations.sha256'), 'utf8')).trim().split('\n')
   return lines.map((line) => {
@@ -34,8 +37,8 @@ async function migrationsOf(version: string): Promise<readonly ReleasedMigration
 export const migrationPath = (folder: string, name: string) => join(root, 'migrations', folder, `${name}.sql`)
 
 /**
- * Makes a data directory as 0.1.0 left it, with users, keys, jobs and tables. Only the embedded cluster is started by the code of
- * today; all that is in it comes from the migrations and the SQL of the release.
+ * Makes a data directory as 0.1.0 left it, with users, keys, jobs and tables. Only the embedded cluster is started by
+ * the current code; its contents come from the migrations and the SQL of the release.
  */
 export async function makeDataDirOf(version: string, dataDir: string): Promise<void> {
   const cluster = await startEmbeddedCluster({
@@ -91,7 +94,7 @@ async function runSql(url: string, database: string, texts: readonly string[]): 
 
 export const laterName = '9999-later'
 
-/** A copy of this package that has one more migration in each folder. Answers what Node runs as its `cartage`. */
+/** A copy of this package with one more migration in each folder. Returns what Node runs as its `cartage`. */
 export async function makeLaterVersion(
   folder: string,
   later: Readonly<Record<MigrationFolder, string>>,

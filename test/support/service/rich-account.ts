@@ -2,7 +2,7 @@ import type { Client } from '../../../src/client/client.ts'
 
 /** Fills an account with one of everything that a tenant can have. */
 export async function fillAccount(client: Client): Promise<Readonly<{ keyToken: string }>> {
-  // By itself: what an extension makes with the operator's rights is not the tenant's to grant.
+  // A separate request: what an extension creates with the operator's rights is not the tenant's to grant.
   await client.sql('create extension hstore')
   await client.sql(richSchema)
   await client.sql(`select cdb_cartodbfytable('public', 'cities')`)
@@ -23,7 +23,7 @@ export async function fillAccount(client: Client): Promise<Readonly<{ keyToken: 
   return { keyToken }
 }
 
-/** What a key makes is the key's. */
+/** Objects that a key creates belong to the key. */
 export const keySchema = `
   create table reports (id integer generated always as identity primary key, body jsonb default '{}');
   insert into reports (body) select jsonb_build_object('n', n) from generate_series(1, 20) n;
@@ -78,7 +78,7 @@ of two lines';
   create operator === (leftarg = text, rightarg = text, function = public.alike);
 `
 
-/** All that the user, its key and strangers see. */
+/** Everything that the user, its key and callers without a key see. */
 export async function lookOver(user: Client, reporter: Client, stranger: Client) {
   const read = async (client: Client, names: readonly string[]) =>
     Promise.all(

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 
-/** What tests run in a process of its own. */
+/** Scripts that tests run in their own process. */
 export const scripts = [
   'chaos/run.ts',
   'test/support/keys/act-on-key.ts',
@@ -10,7 +10,7 @@ export const scripts = [
   'test/support/service/killed-move.ts',
 ] as const
 
-/** What Node runs as the script: what test/run.ts has made of it, or the source for a test that runs by itself. */
+/** What Node runs as the script: the form compiled by test/run.ts, or the source for a test that runs alone. */
 export function scriptArgs(script: (typeof scripts)[number]): string[] {
   const compiled = process.env.CARTAGE_TEST_COMPILED
   if (compiled) return ['--enable-source-maps', join(compiled, script.replace(/\.ts$/, '.mjs'))]

@@ -28,13 +28,13 @@ import {
 } from '../runner/namespace.ts'
 
 export type SetupOptions = Readonly<{
-  /** Over the defaults of the configuration. */
+  /** Overrides the defaults of the configuration. */
   config?: Partial<Config>
-  /** With a worker, and so in a namespace of its own: no other test's worker sees these jobs. */
+  /** With a worker, and so in its own namespace: no other test's worker sees these jobs. */
   worker?: boolean
-  /** A control database of its own. */
+  /** With its own control database. */
   isIsolated?: boolean
-  /** A service that no other test has used: for figures that are counted from its start. */
+  /** A service that no other test has used: for figures counted from its start. */
   isFresh?: boolean
 }>
 
@@ -44,7 +44,7 @@ export type TestUser = Readonly<{
   masterToken: string
   /** `http://.../user/<username>` */
   base: string
-  /** Runs SQL in the user's database as a role: the master role unless told. Straight to PostgreSQL. */
+  /** Runs SQL in the user's database as a role, the master role by default, directly in PostgreSQL. */
   sql: (text: string, values?: unknown[], role?: string) => Promise<pg.QueryResult>
 }>
 
@@ -52,15 +52,15 @@ export type Setup = Readonly<{
   url: string
   service: Service
   keys: InstallationSecrets
-  /** The administrator, in any database of the cluster. */
+  /** Runs SQL as the administrator in any database of the cluster. */
   admin: (text: string, values?: unknown[], database?: string) => Promise<pg.QueryResult>
   user: TestUser
   createUser: (request?: Partial<NewUser>) => Promise<TestUser>
-  /** An organization with its owner; members are made with createUser({ organization }). */
+  /** An organization with its owner; create members with createUser({ organization }). */
   createOrganization: () => Promise<{ name: string; owner: TestUser }>
 }>
 
-/** A running service with one fresh user. Tests of a file with the same options share the service, never the user. */
+/** A running service with one new user. Tests of a file with the same options share the service, never the user. */
 export async function setup(t: TestContext, options: SetupOptions = {}): Promise<Setup> {
   const { service, keys } = await sharedService(options)
   const { installation } = service.services
@@ -89,7 +89,8 @@ export async function setup(t: TestContext, options: SetupOptions = {}): Promise
     keys,
     admin: (text, values, database) => {
       const connectionString = withDatabase(keys.adminUrl, database)
-      // Databases of tenants are dropped, copied and counted by their sessions.
+      // A kept session is only for the control database: tenant databases are dropped and copied, and their sessions
+      // counted.
       const isOurs = database === undefined || database === service.services.config.namespace
       if (isOurs && isLook(text)) return look(connectionString, text, values)
       return runSql({ connectionString }, text, values)
@@ -100,7 +101,7 @@ export async function setup(t: TestContext, options: SetupOptions = {}): Promise
   }
 }
 
-/** Backwards, as members go before their organization. */
+/** In reverse, because members must go before their organization. */
 async function undoAll(undo: (() => Promise<void>)[]): Promise<void> {
   await runAll(
     undo.reverse().map((step) => async () => {
@@ -112,7 +113,7 @@ async function undoAll(undo: (() => Promise<void>)[]): Promise<void> {
   )
 }
 
-/** One after the other, also after one that fails: otherwise databases of the rest would be left behind. */
+/** One after another, also after a failure: otherwise databases of the rest would be left behind. */
 async function runAll(steps: readonly (() => Promise<void>)[]): Promise<void> {
   const failures: unknown[] = []
   for (const step of steps) await step().catch((error: unknown) => failures.push(error))
@@ -121,7 +122,9 @@ async function runAll(steps: readonly (() => Promise<void>)[]): Promise<void> {
 
 export const randomName = (prefix: string) => `${prefix}-${randomBytes(5).toString('hex')}`
 
-/** Repeats `check` until it passes, less often the longer it takes; fails with its last error after the time is over. */
+/**
+ * Repeats `check` until it passes, less often the longer it takes; fails with its last error at the end of the time.
+ */
 export async function eventually<T>(check: () => T | Promise<T>, timeoutMs = 15_000): Promise<T> {
   const deadline = Date.now() + timeoutMs
   for (let pauseMs = 20; ; pauseMs = Math.min(pauseMs * 1.2, 100)) {
@@ -162,13 +165,13 @@ function testUser(service: Service, account: Account, masterToken: string): Test
 
 export type TestCluster = Readonly<{ url: string; namespace: string }>
 
-/** The cluster of the tests, and the namespace that they share on it. */
+/** The cluster of the tests, and the namespace that they share there. */
 export function sharedCluster(): Promise<TestCluster> {
   cluster ??= testCluster()
   return cluster
 }
 
-/** test/run.ts gives the cluster and the namespace; a file run by itself starts a cluster of its own. */
+/** test/run.ts gives the cluster and the namespace; a file run alone starts its own cluster. */
 async function testCluster(): Promise<TestCluster> {
   const url = process.env.CARTAGE_TEST_DATABASE_URL
   const namespace = process.env.CARTAGE_TEST_NAMESPACE
@@ -204,7 +207,7 @@ function sharedService(options: SetupOptions) {
 
 let folder: Promise<string> | undefined
 
-/** Of the services of this process; not that of the project. */
+/** The folder of this process's services, not that of the project. */
 function importFolder(): Promise<string> {
   folder ??= mkdtemp(join(tmpdir(), 'cartage-imports-')).then((path) => {
     cleanups.unshift(() => rm(path, { recursive: true, force: true }))
@@ -228,7 +231,7 @@ async function launch(options: SetupOptions): Promise<{ service: Service; keys: 
     ...options.config,
   }
   const keys = testKeys(url)
-  // First, as the service may fail to start.
+  // Registered first, because the service may fail to start.
   if (isIsolated) cleanups.push(() => dropNamespace(url, namespace))
   if (isIsolated) await copyTemplate(url, shared, namespace)
   const service = await startService(
@@ -238,7 +241,7 @@ async function launch(options: SetupOptions): Promise<{ service: Service; keys: 
     createLog(config.logLevel),
   )
   cleanups.push(() => service.stop())
-  // Not on a connection of the service, which has no time to wait for the tests of other files.
+  // Not on a connection of the service, whose time limit is too short to wait for the tests of other files.
   const connectionString = withDatabase(url, namespace)
   await watchJobInvariants({ query: (text) => runSql({ connectionString }, text) })
   return { service, keys }

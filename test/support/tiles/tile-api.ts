@@ -16,9 +16,9 @@ export type TileReply = Readonly<{
   status: number
   headers: Headers
   bytes: Buffer
-  /** Of a tile, by the name of the layer. */
+  /** The layers of a tile by name. */
   layers: Readonly<Record<string, readonly Feature[]>>
-  /** Of an error or a TileJSON. */
+  /** The body of an error or a TileJSON. */
   body: MapBody
 }>
 
@@ -39,11 +39,11 @@ export type TileCall = Readonly<{
   /** Sent as JSON, by POST. */
   body?: unknown
   signal?: AbortSignal
-  /** Of another process of the same service. */
+  /** The address of another process of the same service. */
   base?: string
 }>
 
-/** Asks below `/api/v1/tiles`, with the master key unless told. */
+/** Sends a request to `/api/v1/tiles`, with the master key by default. */
 export const askTiles = (user: TestUser, path: string, call: TileCall = {}) =>
   askMaps(user, `/api/v1/tiles${path}`, call)
 
@@ -80,7 +80,7 @@ export async function askMaps(user: TestUser, path: string, call: TileCall = {})
   }
 }
 
-/** A tile that must come. */
+/** A tile, which must succeed. */
 export async function tileOf(user: TestUser, path: string, call: TileCall = {}): Promise<TileReply> {
   const reply = await askTiles(user, path, call)
   assert.ok([200, 204].includes(reply.status), `${reply.status} ${reply.bytes}`)
@@ -101,7 +101,7 @@ export function readTile(bytes: Uint8Array): TileReply['layers'] {
   )
 }
 
-/** Nobody can read the table until the returned function is called. */
+/** Blocks reads of the table until the returned function is called. */
 export async function lockTable(
   { keys, user }: Setup,
   table: string,

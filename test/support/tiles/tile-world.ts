@@ -15,12 +15,12 @@ type Table = {
   /** What the function of its view adds to a name, and what the view itself adds. */
   label: string
   suffix: string
-  /** As its materialized view shows them. */
+  /** The rows in its materialized view. */
   stored: Row[]
 }
 
 /**
- * A table; a view of it with a function; a view of that view; a view that reads the table with the rights of its reader; a
+ * A table; a view of it with a function; a view of that view; a view that reads the table with its reader's rights; a
  * materialized view.
  */
 type Kind = 'table' | 'view' | 'over' | 'invoker' | 'stored'
@@ -43,7 +43,7 @@ const changes = {
 }
 type Change = keyof typeof changes
 
-/** Tables and views, their rows and who may read them, as they must be; and two services as they are. */
+/** The expected tables and views, their rows and who may read them, and two real services. */
 export class TileWorld {
   reads = 0
   unchanged = 0
@@ -53,7 +53,7 @@ export class TileWorld {
   readonly #layers = new Map<string, Layer>()
   readonly #keys: Key[] = []
   readonly #bases: string[] = []
-  /** What was shown under each entity tag. */
+  /** What was shown under each ETag. */
   readonly #shown = new Map<string, string>()
   readonly #history: string[] = []
   #count = 0
@@ -83,12 +83,12 @@ export class TileWorld {
     }
   }
 
-  /** A change with reads beside it, which may see it or not, and reads after it, which must. */
+  /** A change with concurrent reads, which may see it or not, and reads after it, which must. */
   async step(step: number): Promise<void> {
     const { change, table } = this.#nextChange()
     const reads = [this.#nextRead(table), this.#nextRead(table)]
     const before = reads.map((read) => this.#wanted(read))
-    // So that they are stored before the change.
+    // So that they are cached before the change.
     if (this.#random.isLucky(0.6)) for (const read of reads) await this.#expect(read, step)
     const running = this.#random.isLucky(0.4) ? reads.map((read) => this.#read(read)) : []
     await untilNoDeadlock(change)
@@ -253,7 +253,7 @@ export class TileWorld {
     return [...this.#shown.keys()].slice(-50).join(', ')
   }
 
-  /** Mostly of the layers of this table. */
+  /** Mostly of this table's layers. */
   #nextRead(table?: string): Read {
     const key = Math.floor(this.#random.next() * (this.#keys.length + 1))
     const { token = this.#house.user.masterToken, oldTokens = [] } = this.#keys[key] ?? {}
@@ -270,7 +270,7 @@ export class TileWorld {
     }
   }
 
-  /** The status, or what the tile shows. */
+  /** The status, or the rows of the tile. */
   #wanted({ layer, key, token }: Read): string {
     const { table, kind, readers } = this.#layers.get(layer)!
     const isKey = this.#keys[key] !== undefined
@@ -315,7 +315,7 @@ const viewOf = (table: string, suffix: string) =>
 const shown = (rows: readonly Row[]) =>
   JSON.stringify(rows.map((row) => JSON.stringify(Object.entries(row).toSorted())).toSorted())
 
-/** A change and a read lock several relations, each in its own order. PostgreSQL rolls one of the two back, whole. */
+/** A change and a read lock several relations in different orders. PostgreSQL rolls one of the two back completely. */
 async function untilNoDeadlock(change: () => Promise<void>): Promise<void> {
   for (let left = 5; ; left--) {
     try {

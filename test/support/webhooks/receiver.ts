@@ -12,10 +12,10 @@ export type Received = Readonly<{
   body: { type: string; timestamp: string; data: Record<string, unknown> }
 }>
 
-/** How the address answers: its status, after what is done first. */
+/** How the address answers: returns the status, after anything done first. */
 export type Answer = () => number | Promise<number>
 
-/** A server for the messages of one file. Each test has an address of its own. */
+/** A server for the messages of one file. Each test has its own address. */
 export async function openReceiver() {
   const received = new Map<string, Received[]>()
   const answers = new Map<string, Answer>()
@@ -61,7 +61,7 @@ function headersOf(status: number): Record<string, string> {
 
 export const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
 
-/** Throws unless the library takes the signature for a right one. */
+/** Throws unless the library accepts the signature. */
 export const verified = ({ text, headers }: Received, key = secret) =>
   new Webhook(key).verify(text, headers as Record<string, string>)
 
@@ -100,7 +100,7 @@ export async function ranJob(user: TestUser, query: unknown, beside: object = {}
 
 export type House = Awaited<ReturnType<typeof setup>>
 
-/** Lets the next attempt of all messages of a user be due now, or their time be over. */
+/** Makes the next attempt of all a user's messages due now, or ends their time. */
 export function hurry({ service, user }: House, column: 'due_at' | 'gives_up_at' = 'due_at') {
   return service.services.databases.control.query(
     `update cartage.webhook_deliveries set ${column} = clock_timestamp() where user_id = $1 and status = 'pending'`,
