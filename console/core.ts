@@ -1,6 +1,6 @@
 /**
- * What all pages share, bundled into one file with the frame: see scripts/build-console.mjs. Of a library one name is enough, and
- * what no page uses is left out.
+ * What all pages share, bundled into one file with the frame: see scripts/build-console.mjs. One name of a library is
+ * enough, and what no page uses is left out.
  */
 export { signal } from '@preact/signals'
 export { render } from 'preact'

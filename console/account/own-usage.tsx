@@ -3,7 +3,7 @@ import { requestJson, requestText } from '../api/request.ts'
 import { session } from '../api/session.ts'
 import { UsagePanel } from '../parts/usage-panel.tsx'
 
-/** What the account has used. */
+/** The use of the account. */
 export function OwnUsage() {
   return (
     <UsagePanel

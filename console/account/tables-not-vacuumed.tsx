@@ -4,7 +4,7 @@ import { shownTable, type TableId } from '../api/tables.ts'
 import { Load, useLoaded } from '../parts/loading.tsx'
 import { Notice } from '../parts/notice.tsx'
 
-/** Tables without autovacuum. The owner switched it off, or the service, because it took too long. */
+/** Tables without autovacuum: switched off by the owner, or by the service because it took too long. */
 export function TablesNotVacuumed() {
   const tables = useLoaded((signal) => readRows<TableId>(notVacuumed, { signal }), [session.value])
   return (

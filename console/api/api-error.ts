@@ -7,7 +7,7 @@ export { CartageError as ApiError }
 export const isOverTime = (error: unknown) =>
   error instanceof CartageError && error.status === 429 && error.detail !== 'rate-limit'
 
-/** No answer: the service is down, restarting or unreachable. Whether the request had an effect is unknown. */
+/** No answer: the service is down, restarting or unreachable. The outcome of the request is unknown. */
 export class UnreachableError extends Error {
   constructor(cause: unknown) {
     super('The service does not answer. It may be restarting. Your text is not lost.', { cause })

@@ -14,7 +14,7 @@ export type CatalogTable = Readonly<{
 }>
 export type CatalogColumn = Readonly<{ name: string; type: string }>
 export type CatalogFunction = Readonly<{ name: string; arguments: string; result: string }>
-/** A function of the account itself: not of PostgreSQL, nor of an extension. */
+/** A function of the account itself, not of PostgreSQL or an extension. */
 export type AccountFunction = CatalogFunction & Readonly<{ oid: string; schema: string }>
 export type Catalog = Readonly<{
   searchPath: readonly string[]
@@ -24,7 +24,10 @@ export type Catalog = Readonly<{
 
 export const unreadCatalog: Catalog = { searchPath: ['public'], tables: [], functions: [] }
 
-/** The tables, columns and functions, for the schema, completion and the palette. Refreshed whenever they may have changed. */
+/**
+ * The tables, columns and functions, for the schema, completion and the palette. Refreshed whenever they may have
+ * changed.
+ */
 export const catalog = signal(unreadCatalog)
 /** Why the last read failed. */
 export const catalogError = signal<unknown>(undefined)
@@ -109,17 +112,17 @@ export function readFunctions(): Promise<readonly CatalogFunction[]> {
   return functions
 }
 
-/** The schemas in which the account has something. `n` is pg_namespace. */
+/** The schemas in which the account has objects. `n` is pg_namespace. */
 const isOfAccount = `not pg_catalog.starts_with(n.nspname::pg_catalog.text, 'pg_')
       and n.nspname not in ('information_schema', 'cartodb', 'cartage', 'postgis', 'topology')
       and pg_catalog.has_schema_privilege(n.oid, 'usage')`
 
-/** So that no member of an organization makes the catalog of the others too large to read. */
+/** So that one member of an organization cannot make the catalog of the others too large to read. */
 const mostOfAKind = 5_000
 const mostColumns = 100_000
 export const longestText = 500
 
-/** A row for each table and function. A user's own come first: those of others are cut before them. */
+/** A row for each table and function. The user's own come first: those of others are cut off before them. */
 const catalogSql = `
 select pg_catalog.current_schemas(false)::pg_catalog.text[] as "searchPath", null::pg_catalog.json as "table", null::pg_catalog.json as "function"
 union all

@@ -5,7 +5,7 @@ export type Credential = KeyCredential | Readonly<{ kind: 'operator'; adminToken
 
 export type KeyCredential = Readonly<{ kind: 'key'; username: string; token: string | null }>
 
-/** Undefined: without a credential. */
+/** Undefined without a credential. */
 export function authorizationOf(credential: Credential | null): string | undefined {
   if (credential?.kind === 'operator') return `Bearer ${credential.adminToken}`
   return credential?.token == null ? undefined : basicOf(credential.username, credential.token)

@@ -13,7 +13,7 @@ import { session } from './session.ts'
 
 /** A statement that was run, and how it ended. Never its rows. */
 export type HistoryEntry = Readonly<{
-  /** That of the service's entry. Missing in what an older version has stored. */
+  /** The id of the service's entry. Missing in entries stored by an older version. */
   id?: string
   text: string
   at: number
@@ -31,10 +31,10 @@ export type RanEntry = Omit<HistoryEntry, 'id'> &
 const storageName = 'history'
 const mostEntries = 1000
 
-/** Those of this browser, newest first, each text once. */
+/** The entries of this browser, newest first, each text once. */
 export const readHistory = async () => (await readKept<readonly HistoryEntry[]>(storageName)) ?? []
 
-/** In this browser and, for the other browsers of the same key, in the service. */
+/** Stores a statement in this browser and, for other browsers of the same key, in the service. */
 export async function noteInHistory({ code, key, ...ran }: RanEntry): Promise<void> {
   const entry = { ...ran, id: randomUuid() }
   void tellService(entry, code, key)
@@ -50,7 +50,7 @@ async function tellService(
   key: string | undefined,
 ): Promise<void> {
   const { username, token } = session.peek() ?? {}
-  // Without a key there is no history, and the answer of a service that keeps none is asked for once.
+  // Without a key there is no history. A service without history is asked only once.
   if (isOff || !username || !token) return
   const told = {
     id,
@@ -66,7 +66,7 @@ async function tellService(
     ({ kept }) => {
       isOff = !kept
     },
-    // This browser has it.
+    // This browser has the entry.
     () => undefined,
   )
 }
@@ -74,12 +74,12 @@ async function tellService(
 let isOff = false
 
 export type ServiceHistory = Readonly<{
-  /** How long it keeps statements; 0: it keeps none. */
+  /** How many days the service keeps statements; 0: it has no history. */
   days: number
   statements: readonly KeptStatement[]
 }>
 
-/** All that the service keeps of the session's key, newest first. */
+/** The service's history of the session's key, newest first. */
 export async function readServiceHistory(signal: AbortSignal): Promise<ServiceHistory> {
   if (!session.peek()?.token) return { days: 0, statements: [] }
   const statements: KeptStatement[] = []

@@ -8,7 +8,8 @@ import { rememberJob } from './known-jobs.ts'
 import { requestJson } from './request.ts'
 
 /**
- * Queues a job, and tells when it ends. If the service restarts meanwhile, the request is repeated with the same Idempotency-Key, so that there is one job, not two.
+ * Queues a job, and announces its end. If the service restarts meanwhile, the request is repeated with the same
+ * Idempotency-Key, so that there is one job, not two.
  */
 export async function startJob(query: JobQuery): Promise<JobDocument> {
   const headers = { 'idempotency-key': randomId() }
@@ -28,7 +29,7 @@ export const readJob = (
   { waitSeconds, signal }: Readonly<{ waitSeconds?: number; signal?: AbortSignal }> = {},
 ) => requestJson<JobDocument>('readJob', { parameters: { jobId: id }, query: { wait: waitSeconds }, signal })
 
-/** Reads a job, and waits while the service restarts. */
+/** Reads a job, waiting while the service restarts. */
 export async function readJobPatiently(
   id: string,
   options: Readonly<{ waitSeconds?: number; signal: AbortSignal }>,

@@ -3,7 +3,7 @@ import { clear, createStore, del, entries, get, set, type UseStore, update } fro
 import { randomId } from '../../src/client/http/random-id.ts'
 import { type Session, session } from './session.ts'
 
-/** From here, so that the library stays in one file with its other users. */
+/** Exported here, so that the library is in one file with its other users. */
 export { promisifyRequest } from 'idb-keyval'
 
 /** True if the browser refuses storage. Then values live in memory until the tab is closed, and the frame says so. */
@@ -17,7 +17,7 @@ export async function readKept<T>(name: string): Promise<T | undefined> {
 }
 
 /**
- * Writes to localStorage synchronously, for a page that is closing: IndexedDB gives up what such a page has not finished
+ * Writes to localStorage synchronously, for a page that is closing: IndexedDB drops what such a page has not finished
  * storing. A later note replaces the former one of this tab. Returns a function that removes the note.
  */
 export function leaveNote(name: string, note: unknown): () => void {
@@ -27,14 +27,14 @@ export function leaveNote(name: string, note: unknown): () => void {
   try {
     localStorage.setItem(key, text)
   } catch {
-    // Full or forbidden: IndexedDB may still finish in time.
+    // localStorage is full or forbidden: IndexedDB may still finish in time.
   }
   return () => {
     if (localStorage.getItem(key) === text) localStorage.removeItem(key)
   }
 }
 
-/** The notes that closed tabs have left, and a function that removes them once they are stored. */
+/** The notes left by closed tabs, and a function that removes them once they are stored. */
 export function readNotes<T>(name: string): Readonly<{ notes: readonly T[]; forget: () => void }> {
   const keys = Object.keys(localStorage).filter((key) => key.startsWith(notesOf(name)))
   return {
@@ -91,8 +91,8 @@ export async function forgetThisComputer(): Promise<void> {
 }
 
 /**
- * Works on a second database of this user, for values that are read one by one because they are large. Undefined if the browser refuses,
- * or has no room.
+ * Runs `work` on a second database of this user, for large values that are read one by one. Undefined if the browser
+ * refuses or has no room.
  */
 export async function withLargeStore<T>(work: (store: UseStore) => Promise<T>): Promise<T | undefined> {
   if (isForgotten || isNothingKept.value) return undefined
@@ -114,7 +114,7 @@ let owner = 'operator'
 
 /**
  * Each key has its own storage, and so has a visitor without a key. None sees what another has written: a page that is
- * left after signing out still stores its drafts for the one who was signed in.
+ * left after signing out still stores its drafts for the previous user.
  */
 function currentUser(): string {
   if (session.value) owner = ownerOf(session.value)

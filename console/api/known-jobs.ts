@@ -4,14 +4,14 @@ import { isFinal, type JobStatus } from '../../src/contract/job-status.ts'
 import { changeKept, readKept } from './kept.ts'
 import { session } from './session.ts'
 
-/** What this browser stores of a job. `gone`: the service no longer keeps it. */
+/** What this browser stores of a job. `gone`: the service no longer has it. */
 export type KnownJob = Readonly<{
   id: string
   createdAt: string
   status: JobStatus | 'gone' | undefined
 }>
 
-/** The jobs of this user that were started or opened in this browser, newest first: it tells when they end. */
+/** The jobs of this user that were started or opened in this browser, newest first: it announces their end. */
 export const knownJobs = signal<readonly KnownJob[]>([])
 
 export const isOpen = ({ status }: Pick<KnownJob, 'status'>) =>

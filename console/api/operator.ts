@@ -45,7 +45,7 @@ export const suspendUser = (username: string, reason: string) =>
 export const resumeUser = (username: string) =>
   requestJson<UserDocument>('resumeUser', { parameters: { username } })
 
-/** Those that were changed first; the table says how many more there are. */
+/** The keys changed last come first; the table says how many more there are. */
 export const listUserKeys = (username: string, signal: AbortSignal) =>
   requestJson<UserKeyList>('listUserKeys', {
     parameters: { username },
@@ -70,11 +70,11 @@ export const deleteOrganization = (organization: string) =>
 export const listHosts = async (signal: AbortSignal) =>
   (await requestJson<{ hosts: readonly HostDocument[] }>('listHosts', { signal })).hosts
 
-/** Whether users are made there and move there. */
+/** Whether new users are created there and others move there. */
 export const changeHost = (host: string, accepts_users: boolean) =>
   requestJson<HostDocument>('changeHost', { parameters: { host }, json: { accepts_users } })
 
-/** Moves all that it has to other hosts. */
+/** Moves all accounts of the host to other hosts. */
 export const drainHost = (host: string) =>
   requestJson<DrainDocument>('drainHost', { parameters: { host }, json: {} })
 
@@ -138,7 +138,7 @@ export const readActivity = (signal: AbortSignal, limit?: number) =>
 
 export type HostsReadiness = Pick<Readiness, 'status' | 'hosts'>
 
-/** The readiness of the process that answers. */
+/** The readiness of the answering process. */
 export const readReadiness = (signal: AbortSignal) =>
   requestJson<HostsReadiness>('isReady', { signal }).catch((error: unknown): HostsReadiness => {
     if (error instanceof ApiError && error.status === 503) return { status: 'unavailable', hosts: {} }

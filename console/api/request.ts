@@ -49,7 +49,7 @@ async function sent<Answer>(
   }
 }
 
-/** The session's connection and account, for what takes several requests. */
+/** The session's connection and account, for operations of several requests. */
 export const ownConnection = (
   operation: OperationId,
 ): Readonly<{ connection: Connection; name: string }> => ({
@@ -75,7 +75,7 @@ export function addressOf(
 const own = (operation: OperationId): Connection => ({
   ...connectionAs(null),
   authorization: () => authorizationOf(credentialFor(operation)),
-  // A page for people without an account has nobody to ask.
+  // A page for people without an account cannot ask for a sign-in.
   hooks: { ...hooks, ...(isSignedIn() && { onUnauthorized: askToSignIn }) },
 })
 

@@ -26,8 +26,8 @@ export const credential = computed<Credential | null>(() =>
 )
 
 /**
- * If another user or key was signed in, the reloaded page takes over: nothing of the former is shown, and what this page
- * still stores while it closes belongs to the former.
+ * If another user or key was signed in, the page reloads: nothing of the previous one is shown, and what this page
+ * still stores while it closes belongs to the previous one.
  */
 export function signIn(next: Session): void {
   const former = session.value
@@ -61,7 +61,9 @@ export function signOut(): void {
   leaveThisTab()
 }
 
-/** Restores the session of this tab, or asks the other tabs for theirs. A page that does not call it never has a token. */
+/**
+ * Restores the session of this tab, or asks the other tabs for theirs. A page that does not call it never has a token.
+ */
 export async function restoreSession(): Promise<void> {
   channel = new BroadcastChannel('cartage.session')
   channel.onmessage = ({ data }: MessageEvent<Message>) => receive(data)

@@ -3,7 +3,7 @@ import { changeKept, readKept } from './kept.ts'
 
 /** Small choices of the user, stored in this browser. */
 export type Settings = Readonly<{
-  /** The path of the page that was open last. */
+  /** The path of the page opened last. */
   lastPage?: string
   /** The height of the editor on the SQL page, in percent. */
   editorShare?: number

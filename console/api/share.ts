@@ -1,4 +1,7 @@
-/** A statement, compressed, in the fragment of a URL: `#s=…`. Browsers do not send fragments. `&as=…` names a key to run it with. */
+/**
+ * A statement, compressed, in the fragment of a URL: `#s=…`. Browsers do not send fragments. `&as=…` names a key to run
+ * it with.
+ */
 
 /** In bytes of text. A link that unpacks to more could block the page. */
 export const longestShared = 1_000_000
@@ -47,7 +50,7 @@ async function bytesOf(stream: ReadableStream<Uint8Array<ArrayBuffer>>): Promise
   return new Uint8Array(await new Response(stream).arrayBuffer())
 }
 
-/** Fails when more than `most` bytes come. */
+/** Fails after more than `most` bytes. */
 function atMost(most: number): TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>> {
   let length = 0
   return new TransformStream({

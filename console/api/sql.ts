@@ -8,7 +8,7 @@ type SqlCall = Pick<ApiCall, 'signal' | 'as' | 'parameters'>
 /** `params`: the values of $1, $2, … */
 type SqlValues = SqlCall & Readonly<{ params?: readonly unknown[] }>
 
-/** Runs SQL of a page itself that changes something. Statements of users run through result/. */
+/** Runs the page's own SQL that changes something. Statements of users run through result/. */
 export function changeBySql<Row>(text: string, { params, ...call }: SqlValues = {}): Promise<SqlAnswer<Row>> {
   return requestJson<SqlAnswer<Row>>('query', { ...call, json: { q: text, ...(params && { params }) } })
 }

@@ -21,9 +21,11 @@ export type Table = TableId &
     isOfAnother: boolean
     /** The columns of its primary key. */
     primaryKey: readonly string[] | null
-    /** Its rows are in partitions or in tables that inherit from it. */
+    /** Its rows are in partitions or in inheriting tables. */
     hasParts: boolean
-    /** Some of its columns. Like the next two, only if the key may read all of it, versions of rows included. */
+    /**
+     * For some of its columns. Like the next two, only if the key may read all of it, the versions of rows included.
+     */
     canUpdate: boolean
     canInsert: boolean
     canDelete: boolean
@@ -73,7 +75,7 @@ export type TableColumn = Readonly<{
   isNullable: boolean
   fallback: string | null
   comment: string | null
-  /** Its value is computed: nobody else may set it. */
+  /** Its value is computed and cannot be set. */
   isGenerated: boolean
   canUpdate: boolean
   /** All values of an enum. */
@@ -120,7 +122,7 @@ where c.relkind in ('r', 'p', 'v', 'm', 'f') and not c.relispartition and n.nspn
     or pg_catalog.has_any_column_privilege(c.oid, 'select, insert, update'))
 order by n.nspname, c.relname`
 
-/** As an oid: an operator that somebody made for `oid = regclass` would be called. */
+/** As an oid: `oid = regclass` would call an operator created by a user. */
 export const oidOf = (table: TableId) =>
   `${quoteLiteral(quotedTable(table))}::pg_catalog.regclass::pg_catalog.oid`
 

@@ -12,7 +12,7 @@ export type ChartProps = Readonly<{
   rows: readonly PlainRow[]
 }>
 
-/** Draws rows that the page has, and fills its parent. Knows nothing of where they come from. */
+/** Draws rows of the page, and fills its parent. Knows nothing of their source. */
 export function Chart({ spec, columns, rows }: ChartProps) {
   const [read, setRead] = useState<ChartData | ChartProblem | undefined>(undefined)
   const wanted = useMemo(() => JSON.stringify(spec), [spec])

@@ -16,7 +16,7 @@ const namesOf = (columns: readonly ChartColumn[]) => [
   ),
 ]
 
-/** The columns that fit into each place of a chart. */
+/** The columns that fit each place of a chart. */
 export function columnsFor(columns: readonly ChartColumn[], { kind, x }: ChartDefinition) {
   const kindOf = (name: string) => {
     const column = columns.find((each) => each.name === name)
@@ -32,7 +32,7 @@ export function columnsFor(columns: readonly ChartColumn[], { kind, x }: ChartDe
   }
 }
 
-/** A date, else a text, else a number, with the first number over it. Undefined if no column can be drawn. */
+/** A date, else a text, else a number, with the first number as value. Undefined if no column can be drawn. */
 export function firstChart(columns: readonly ChartColumn[]): ChartDefinition | undefined {
   const all = namesOf(columns)
   const first = (type: string, but = '') =>
@@ -48,14 +48,14 @@ export function firstChart(columns: readonly ChartColumn[]): ChartDefinition | u
 export const hasColumns = ({ x, y = [], series }: ChartDefinition, columns: readonly ChartColumn[]) =>
   [x, ...y, ...(series === undefined ? [] : [series])].every((name) => namesOf(columns).includes(name))
 
-/** A chart after one choice: what contradicts it is changed too. */
+/** A chart after one choice: contradicting choices are changed too. */
 export function changed(
   former: ChartDefinition,
   some: Partial<ChartDefinition>,
   columns: readonly ChartColumn[],
 ): ChartDefinition {
   const { kind, order } = { ...former, ...some }
-  // Points of a cloud are rows, unless a figure is chosen then.
+  // The points of a scatter chart are rows, unless a figure is chosen then.
   const isNewCloud = some.kind === 'scatter' && former.kind !== 'scatter'
   const asked = { ...former, ...some, ...(isNewCloud && { aggregate: 'none' as const }) }
   const { numbers, places } = columnsFor(columns, asked)

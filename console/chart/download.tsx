@@ -9,7 +9,7 @@ import type { ChartData } from './read/chart-data.ts'
 
 const pictureSize: Size = { width: 960, height: 540 }
 
-/** The chart as a document of SVG that stands alone: light colours on white, its title and what was left out on top. */
+/** The chart as a self-contained SVG document: light colours on white, with its title and what was left out on top. */
 export function chartSvg(data: ChartData, { width, height } = pictureSize): string {
   const heading = [data.title, ...data.notes].map((line) => cutTo(line, width - 24))
   const layout = layoutOf(data, { width, height }, 12 + heading.length * 17)
@@ -31,7 +31,7 @@ export function downloadSvg(data: ChartData): void {
   saveFile(`${fileName(data)}.svg`, new Blob([chartSvg(data)], { type: 'image/svg+xml' }))
 }
 
-/** The same picture, with two pixels for each, for screens that show so many. */
+/** The same picture with two pixels for each, for high-resolution screens. */
 export async function downloadPng(data: ChartData): Promise<void> {
   saveFile(`${fileName(data)}.png`, await chartPng(data))
 }

@@ -35,7 +35,7 @@ export function ChartFigure({ data }: Readonly<{ data: ChartData }>) {
   )
 }
 
-/** Without the bar for scrolling that a tall chart gets. */
+/** The size without the scroll bar of a tall chart. */
 function useSize(holder: Readonly<{ current: HTMLDivElement | null }>): Size | undefined {
   const [size, setSize] = useState<Size | undefined>(undefined)
   useEffect(() => {
@@ -102,7 +102,7 @@ function Canvas({ data, layout, id }: CanvasProps) {
   )
 }
 
-/** Whether the place is in this data: another one may have come meanwhile. */
+/** Whether this data has the place: the data may have changed meanwhile. */
 const placed = ({ series }: ChartData, place: Place) => place.at < (series[place.series]?.y.length ?? 0)
 
 const spokenOf = ({ title, values }: Spot) =>
@@ -141,7 +141,7 @@ const px = (value: number) => `${value}px`
 
 const mostListed = 60
 
-/** The same values as a table for screen readers; of more values the rows themselves tell. */
+/** The same values as a table for screen readers; beyond a limit the rows themselves have them. */
 function Values({ data }: Readonly<{ data: ChartData }>) {
   const { series, x, xName, title, yName } = data
   const count = series[0]?.y.length ?? 0

@@ -37,7 +37,7 @@ const orderNames: Readonly<Record<ChartOrder, string>> = {
   result: 'as in the result',
 }
 
-/** The choices of a chart: what is drawn, over what, split by what. */
+/** The choices of a chart: values, x axis and series. */
 export function ChartForm({ spec, columns, change }: FormProps) {
   const { kind, x, y = [] } = spec
   const set = (some: Partial<ChartDefinition>) => change(changed(spec, some, columns))

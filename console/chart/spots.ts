@@ -10,7 +10,7 @@ export type Spot = Readonly<{
   /** Where the tooltip points to. */
   x: number
   y: number
-  /** What is marked. */
+  /** The marked area. */
   box: PlotBox
   title: string
   values: readonly Readonly<{ label: string; value: string }>[]
@@ -77,7 +77,7 @@ function rangeText({ edges, type, hasZone }: Extract<ChartX, { form: 'ranges' }>
     : `${timeText(from, false)} to before ${timeText(to, hasZone)}`
 }
 
-/** The place nearest to the pointer; undefined outside of the chart. */
+/** The place nearest to the pointer; undefined outside the chart. */
 export function placeNear(data: ChartData, layout: Layout, x: number, y: number): Place | undefined {
   if (layout.form === 'pie') return partNear(data, layout.plot, x, y)
   const { plot, band, form, placeAt } = layout
@@ -122,7 +122,7 @@ function pointNear(
   return found
 }
 
-/** Where a key leads to; undefined for other keys. */
+/** The place after a key press; undefined for other keys. */
 export function placeAfter(data: ChartData, from: Place | undefined, key: string): Place | undefined {
   const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[key]
   if (step === undefined && key !== 'Home' && key !== 'End') return undefined

@@ -12,7 +12,7 @@ import { ShownDashboard } from '../result/shown-dashboard/shown-dashboard.tsx'
 
 type Address = Readonly<{ account: string; name: string }>
 
-/** The page of a public dashboard. It has no session: all is read without a key. */
+/** The page of a public dashboard. It has no session: everything is read without a key. */
 function DashboardPage({ account, name }: Address) {
   const dashboard = useLoaded(
     (signal) =>
@@ -44,7 +44,7 @@ function DashboardPage({ account, name }: Address) {
   )
 }
 
-/** The values of filters that the address names: a link can show a choice. */
+/** The filter values in the address: a link can show a choice. */
 function textsInAddress(filters: readonly DashboardFilter[]): FilterTexts {
   const given = new URLSearchParams(location.search)
   const named = filters.filter(({ param }) => given.has(param))

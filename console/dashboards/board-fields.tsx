@@ -12,7 +12,7 @@ type BoardFieldsProps = Readonly<{
   isTaken: boolean
 }>
 
-/** What a dashboard is called, and how often it is read again. */
+/** The name of a dashboard, and how often it is read again. */
 export function BoardFields({ draft, change, isNew, isTaken }: BoardFieldsProps) {
   const { name, title, description, refresh_seconds: seconds } = draft
   const isOwnName = name !== boardNameOf(title)

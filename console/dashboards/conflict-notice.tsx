@@ -9,7 +9,7 @@ type ConflictNoticeProps = Readonly<{
   removeTheirs: () => Promise<void>
 }>
 
-/** Somebody else has saved or deleted the dashboard since it was read. */
+/** Another person has saved or deleted the dashboard since it was read. */
 export function ConflictNotice({ conflict, isBusy, load, replace, removeTheirs }: ConflictNoticeProps) {
   const { refused, theirs } = conflict
   const act = (label: string, run: () => Promise<void>, look?: 'danger') => (

@@ -29,21 +29,21 @@ export const emptyBoard: DashboardDraft = {
   parts: [],
 }
 
-/** The parts from the top left: their order stays while they are moved. */
+/** The parts from the top left: they keep this order while they are moved. */
 export function boardOf({ queries: _, created_at, updated_at, ...board }: DashboardDocument): DashboardDraft {
   return { ...board, parts: board.parts.toSorted((one, other) => one.y - other.y || one.x - other.x) }
 }
 
 export const definitionOf = ({ name: _, ...definition }: DashboardDraft): DashboardDefinition => definition
 
-/** Also if a change was undone by hand. */
+/** True also after a change that was undone by hand. */
 export const isSameBoard = (one: DashboardDraft, other: DashboardDraft) =>
   one === other || JSON.stringify(one) === JSON.stringify(other)
 
-/** What the form of a part asks for. */
+/** The fields in the form of a part. */
 export type PartChoices = Omit<DashboardPart, 'id' | 'x' | 'y' | 'w' | 'h'>
 
-/** The parts with one more, at a free place. */
+/** The parts with one more in a free place. */
 export function withPart(parts: readonly DashboardPart[], choices: PartChoices): readonly DashboardPart[] {
   const { w, h } = firstSizes[choices.as]
   return [...parts, { id: freeId(parts), ...choices, ...freePlace(parts, w, h) }]
@@ -55,7 +55,7 @@ function freeId(parts: readonly DashboardPart[]): string {
   return `part-${number}`
 }
 
-/** Without what a part of this kind cannot have. */
+/** Without the choices that a part of this kind cannot have. */
 export function fittingChoices({ column, chart, title, query, as }: PartChoices): PartChoices {
   return {
     ...(title && { title }),
@@ -66,7 +66,7 @@ export function fittingChoices({ column, chart, title, query, as }: PartChoices)
   }
 }
 
-/** The parameters of the queries of the parts that have no filter yet. */
+/** The parameters of the parts' queries that have no filter yet. */
 export function freeParams(
   { parts, filters }: DashboardDraft,
   queries: DashboardDocument['queries'],
@@ -77,7 +77,7 @@ export function freeParams(
   return [...new Set(used)].filter((name) => !filters.some(({ param }) => param === name)).sort()
 }
 
-/** A filter for a parameter, as the first query that has it says. */
+/** A filter for a parameter, with the type of the first query that has it. */
 export function filterFor(
   param: string,
   { parts }: DashboardDraft,
@@ -106,7 +106,7 @@ export const kindLabels: readonly (readonly [PartKind, string])[] = [
   ['map', 'Map'],
 ]
 
-/** Of an address: letters, digits and hyphens. */
+/** For an address: letters, digits and hyphens. */
 export const boardNameOf = (title: string) =>
   title
     .normalize('NFD')

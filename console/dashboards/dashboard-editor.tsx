@@ -56,14 +56,14 @@ function LoadedEditor({ read, isNew }: LoadedProps) {
 type EditorProps = Readonly<{
   initial: ReadBoard
   queries: DashboardDocument['queries']
-  /** Of the dashboards of the account. */
+  /** The names of the account's dashboards. */
   names: readonly string[]
   isNew: boolean
 }>
 
 function DashboardEditor({ initial, queries, names, isNew }: EditorProps) {
   const { base, draft, change, conflict, ...board } = useBoard(initial)
-  // Saving under its name would be refused.
+  // Saving under a taken name would be refused.
   const isTaken = isNew && names.includes(draft.name)
   const isReady = draft.title.trim() !== '' && isDashboardName(draft.name) && !isTaken
   return (
@@ -189,6 +189,6 @@ function Parts({ draft, queries, change }: PartsProps) {
   )
 }
 
-/** Equal unless what the filters begin with, or the time of a round, is another. */
+/** Equal unless the initial filters or the time of a round differ. */
 const shownAnew = ({ filters, refresh_seconds: seconds }: DashboardDraft) =>
   JSON.stringify([filters.map(({ param, default: first }) => [param, first]), seconds])

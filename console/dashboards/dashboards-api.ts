@@ -12,7 +12,7 @@ export const listDashboards = async (signal: AbortSignal) =>
 export const readDashboard = (dashboard: string, signal?: AbortSignal) =>
   requestJson<DashboardDocument>('readDashboard', { parameters: { dashboard }, ...(signal && { signal }) })
 
-/** With the ETag that a save or deletion of what was read sends. */
+/** Returns the ETag that a save or deletion must send. */
 export async function openDashboard(dashboard: string, signal?: AbortSignal): Promise<OpenedDashboard> {
   const { body, header } = await request('readDashboard', {
     parameters: { dashboard },
@@ -24,7 +24,7 @@ export async function openDashboard(dashboard: string, signal?: AbortSignal): Pr
 
 export type OpenedDashboard = Readonly<{ document: DashboardDocument; etag: string }>
 
-/** Refused if somebody has saved another since. Without an ETag: if there is one of this name. */
+/** Refused if another person has saved since. Without an ETag: if a dashboard of this name exists. */
 export const saveDashboard = (dashboard: string, json: DashboardDefinition, etag: string | undefined) =>
   requestJson<DashboardDocument>('saveDashboard', {
     parameters: { dashboard },
@@ -36,7 +36,7 @@ export const saveDashboard = (dashboard: string, json: DashboardDefinition, etag
 export const isChangedSince = (error: unknown) =>
   error instanceof ApiError && error.code === 'dashboard-changed'
 
-/** Changes a dashboard as it is now, also if somebody saves it meanwhile. */
+/** Changes the current dashboard, also if another person saves it meanwhile. */
 export async function changeDashboard(name: string, some: Partial<DashboardDefinition>): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     const { document, etag } = await openDashboard(name)
@@ -49,7 +49,7 @@ export async function changeDashboard(name: string, some: Partial<DashboardDefin
   }
 }
 
-/** Refused if somebody has saved another since. */
+/** Refused if another person has saved since. */
 export async function deleteDashboard(dashboard: string, etag: string | undefined): Promise<void> {
   await request('deleteDashboard', { parameters: { dashboard }, headers: { 'if-match': etag ?? '*' } })
 }

@@ -110,7 +110,7 @@ function FilterForm({ filter, change, remove }: FilterFormProps) {
   )
 }
 
-/** The filter with other values; without those that are empty. */
+/** The filter with other values, without empty ones. */
 function withValues(
   { param, label, type }: DashboardFilter,
   text: string,

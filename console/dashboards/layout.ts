@@ -5,12 +5,12 @@ import {
   type PartPlace,
 } from '../../src/contract/dashboards.ts'
 
-/** Where parts are on the grid. Each is as far up as it can be, and none lies over another one. */
+/** The places of parts on the grid. Each is as far up as possible, and none overlaps another. */
 
 export type Direction = 'left' | 'right' | 'up' | 'down'
 type Placed = PartPlace & Readonly<{ id: string }>
 
-/** The part at another place, or of another size. Parts that are in its way go down. */
+/** Puts the part in another place or gives it another size. Parts in its way move down. */
 export function placed<P extends Placed>(
   parts: readonly P[],
   id: string,
@@ -40,7 +40,7 @@ export function stepped<P extends Placed>(
   return below.length === 0 ? parts : placed(parts, id, { y: Math.min(...below.map(({ y }) => y)) + 1 })
 }
 
-/** A place for a new part: in the last row if there is room, else below all. */
+/** A place for a new part: in the last row if there is room, else below all others. */
 export function freePlace(parts: readonly PartPlace[], w: number, h: number): PartPlace {
   const bottom = Math.max(0, ...parts.map((part) => part.y + part.h))
   for (let y = 0; y < bottom; y++)
@@ -49,7 +49,7 @@ export function freePlace(parts: readonly PartPlace[], w: number, h: number): Pa
   return { x: 0, y: bottom, w, h }
 }
 
-/** Every part as far up as it can be. Of two that begin in the same row, `first` is placed before. */
+/** Moves every part as far up as possible. Of two that begin in the same row, `first` is placed before. */
 function settled<P extends Placed>(parts: readonly P[], first: string): readonly P[] {
   const done: P[] = []
   const rank = ({ id }: P) => (id === first ? 0 : 1)
@@ -84,7 +84,7 @@ const sharesColumns = (one: PartPlace, other: PartPlace) =>
 const isOver = (one: PartPlace, other: PartPlace) =>
   sharesColumns(one, other) && one.y < other.y + other.h && other.y < one.y + one.h
 
-/** What a new part of each kind is large. */
+/** The size of a new part of each kind. */
 export const firstSizes: Readonly<Record<DashboardPart['as'], Pick<PartPlace, 'w' | 'h'>>> = {
   table: { w: 6, h: 6 },
   number: { w: 3, h: 2 },

@@ -12,7 +12,7 @@ type PartActsProps = Readonly<{
   edit: () => void
 }>
 
-/** How a part is moved, resized, changed and removed: by drag, by arrow keys, and by a menu. */
+/** The ways to move, resize, change and remove a part: by drag, by arrow keys, and by a menu. */
 export function PartActs(props: PartActsProps) {
   const { part, parts, change } = props
   const label = titleOf(part)
@@ -76,10 +76,10 @@ function itemsOf(
   ]
 }
 
-/** Called with the columns and rows from where the drag began. */
+/** Called with the columns and rows moved since the drag began. */
 type Drag = (columns: number, rows: number) => void
 
-/** From the places at the beginning of the drag: what was pushed away comes back. */
+/** From the places at the start of the drag: parts that were pushed away come back. */
 function dragOf(
   { part, parts, change }: PartActsProps,
   to: (from: PartPlace, columns: number, rows: number) => Partial<PartPlace>,
@@ -144,7 +144,7 @@ const directions: Readonly<Record<string, Direction>> = {
 const gridOf = (element: HTMLElement) => element.closest<HTMLElement>('.dashboard-grid')!
 const scrollOf = (element: HTMLElement) => element.closest('.page')?.scrollTop ?? 0
 
-/** On a narrow screen the parts are one below the other, and are not dragged. */
+/** On a narrow screen the parts are in one column and cannot be dragged. */
 const isGrid = (element: HTMLElement) => getComputedStyle(gridOf(element)).display === 'grid'
 
 /** The size of a cell, with the gap after it. */

@@ -9,12 +9,12 @@ import { changeDashboard } from './dashboards-api.ts'
 
 type ShareDialogProps = Readonly<{
   dashboard: DashboardDocument
-  /** The dashboard is another one now. */
+  /** The dashboard has changed. */
   changed: () => void
   close: () => void
 }>
 
-/** Makes a dashboard public, or no longer, and shows its link. */
+/** Makes a dashboard public or private, and shows its link. */
 export function ShareDialog({ dashboard, changed, close }: ShareDialogProps) {
   const [isPublic, setPublic] = useState(dashboard.public)
   const { isBusy, error, begin } = useWork()

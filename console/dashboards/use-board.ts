@@ -13,13 +13,13 @@ import {
   saveDashboard,
 } from './dashboards-api.ts'
 
-/** A dashboard as it was read. Without an ETag it is new. */
+/** A dashboard as it was read; without an ETag it is a new one. */
 export type ReadBoard = Readonly<{ board: DashboardDraft; etag: string | undefined }>
 
-/** What was not done, because somebody else has saved `theirs` meanwhile; undefined if they have deleted it. */
+/** What was refused because another person has saved `theirs` meanwhile; undefined if it was deleted. */
 export type Conflict = Readonly<{ refused: 'saved' | 'deleted'; theirs: ReadBoard | undefined }>
 
-/** The draft of a dashboard, and how it is saved or deleted, without the loss of what somebody else has saved. */
+/** The draft of a dashboard, and how it is saved or deleted without losing another person's changes. */
 export function useBoard(initial: ReadBoard) {
   const [base, setBase] = useState(initial)
   const [draft, setDraft] = useState(initial.board)
@@ -78,7 +78,7 @@ async function readTheirs(name: string): Promise<ReadBoard | undefined> {
   }
 }
 
-/** Without the question about changes: they are saved, or of no use. */
+/** Without the question about changes: they are saved, or no longer needed. */
 function leaveTo(path: string): void {
   guardLeaving(undefined)
   navigate(path)

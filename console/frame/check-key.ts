@@ -4,7 +4,7 @@ import { ApiError } from '../api/api-error.ts'
 import { requestJson } from '../api/request.ts'
 import { type Session, signIn, signInAsOperator } from '../api/session.ts'
 
-/** Reads from the service whose key it is and signs in. Throws the error that the form shows. */
+/** Reads from the service which key it is, and signs in. Throws the error that the form shows. */
 export async function checkAndSignIn(username: string, token: string): Promise<void> {
   const as = { kind: 'key', username, token } as const
   const me = await requestJson<MeDocument>('whoAmI', { as }).catch(explain)

@@ -40,7 +40,7 @@ export function Frame() {
   )
 }
 
-/** Its code gets what the frame has, so that the first load stays one file. */
+/** Its code gets the frame's functions as props, so that the first load stays one file. */
 function InvitationPage() {
   const { value } = useLoaded(() => import('./invitation.tsx'), [])
   return (

@@ -8,7 +8,7 @@ import { useWork } from '../parts/work.ts'
 
 type SignIn = (username: string, token: string) => Promise<void>
 
-/** Where the link of an invitation leads. It is accepted by a click: programs that look at links use nothing up. */
+/** The page of an invitation link. Accepting needs a click: programs that fetch links do not use it up. */
 export function Invitation({ signIn }: Readonly<{ signIn: SignIn }>) {
   const [, username = ''] = segmentsOf(path.value)
   const [key, setKey] = useState<FullKeyDocument | undefined>(undefined)

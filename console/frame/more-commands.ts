@@ -6,7 +6,7 @@ import { navigate, pathTo } from '../parts/browser/route.ts'
 import type { Command } from '../parts/commands.ts'
 import { shorten } from '../parts/format.ts'
 
-/** What the palette finds besides the commands of the page: tables, also those that are found later, and the history. */
+/** What the palette finds besides the page's commands: tables, also those read later, and the history. */
 export async function moreCommands(): Promise<() => readonly Command[]> {
   if (!session.peek()) return () => []
   const [history] = await Promise.all([readHistory(), openCatalog()])

@@ -3,7 +3,7 @@ import { ShortcutsHelp } from './shortcuts-help.tsx'
 
 export type OverlayName = 'palette' | 'shortcuts'
 
-/** What opens over a page. Loaded after the sign-in, which does without it. */
+/** Dialogs that open over a page. Loaded after the sign-in, which does not need them. */
 export function Overlay({ name, close }: Readonly<{ name: OverlayName; close: () => void }>) {
   return name === 'palette' ? <Palette close={close} /> : <ShortcutsHelp close={close} />
 }

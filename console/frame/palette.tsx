@@ -2,7 +2,7 @@ import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { type Command, commands, shownKeys } from '../parts/commands.ts'
 import { useLoaded } from '../parts/loading.tsx'
 
-// Loaded when the palette opens. The field is there before, so nothing typed is lost.
+// Loaded when the palette opens. The field is shown first, so nothing typed is lost.
 const loadMore = () => import('./more-commands.ts').then(({ moreCommands }) => moreCommands())
 
 /** Finds commands, tables and statements of the history by name. */

@@ -14,7 +14,7 @@ export function classify(values: readonly (string | null)[], isNumeric: boolean)
   return isNumeric ? numericClasses(values) : categories(values)
 }
 
-/** What a value that is NULL is called in the legend. */
+/** The label of NULL in the legend. */
 export const nullLabel = 'NULL'
 
 function numericClasses(values: readonly (string | null)[]): Classes {
@@ -34,7 +34,7 @@ function numericClasses(values: readonly (string | null)[]): Classes {
   return { isNumeric: true, breaks, labels: numbers.length < values.length ? [...labels, nullLabel] : labels }
 }
 
-/** One format for all numbers of a legend: as many decimals as tell its bounds apart. Years have no separators. */
+/** One format for all numbers of a legend: as many decimals as distinguish its bounds. Years have no separators. */
 function formatOf(bounds: readonly number[]): Intl.NumberFormat {
   const isWhole = bounds.every(Number.isInteger)
   const gaps = bounds.slice(1).map((bound, at) => bound - bounds[at]!)

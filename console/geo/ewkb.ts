@@ -8,7 +8,10 @@ export type Geometry =
 
 export type ReadGeometry = Readonly<{ srid: number; geometry: Geometry }>
 
-/** Reads hex EWKB, the format of the SQL endpoint. Drops Z and M. Undefined for an empty geometry, a curve or other text. */
+/**
+ * Reads hex EWKB, the format of the SQL endpoint. Drops Z and M. Undefined for an empty geometry, a curve or other
+ * text.
+ */
 export function readEwkb(hex: string): ReadGeometry | undefined {
   if (!/^0[01]/.test(hex) || hex.length % 2 !== 0) return undefined
   try {

@@ -1,6 +1,6 @@
 import { quoteLiteral, quoteName } from '../../src/contract/text/quote.ts'
 
-/** The SQL about what a map draws: facts about a table, and the rows at a position. The service makes the tiles. */
+/** SQL for what a map draws: facts about a table, and the rows at a position. The service makes the tiles. */
 
 export type TableName = Readonly<{ schema: string; name: string }>
 
@@ -56,7 +56,9 @@ select c.relkind as kind, greatest(c.reltuples, 0)::pg_catalog.float8 as rows, (
   where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped) as columns
 from pg_catalog.pg_class c where c.oid = ${quoteLiteral(nameOf(table))}::pg_catalog.regclass::pg_catalog.oid`
 
-/** Returns one row: the SRID, dimension and bounding box in degrees of the geometries of `from`, or of the first ones. */
+/**
+ * Returns one row: the SRID, dimension and bounding box in degrees of the geometries of `from`, or of the first ones.
+ */
 export const aboutColumnSql = (from: string, column: string) =>
   `with some_rows as (select ${quoteName(column)} as g from ${from} where ${quoteName(column)} is not null limit ${mostLookedAt}),
 about as (select postgis.st_extent(g) as box, pg_catalog.min(postgis.st_srid(g)) as srid, pg_catalog.max(postgis.st_dimension(g)) as dimension from some_rows),

@@ -19,7 +19,7 @@ export type Shapes = Readonly<{
   srid: number
   /** Geometries that cannot be drawn, by SRID. */
   undrawn: Readonly<Record<number, number>>
-  /** Rows whose numbers are no longitude and latitude. */
+  /** Rows whose numbers are not longitude and latitude. */
   outside?: number
 }>
 

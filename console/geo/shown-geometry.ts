@@ -44,7 +44,7 @@ const names: Readonly<Record<number, string>> = {
 
 type Head = Readonly<{ code: number; name: string | undefined; dimensions: string }>
 
-/** Reads the heads and counts, and skips the coordinates: a shape may have a million of them. */
+/** Reads headers and counts, and skips the coordinates: a shape may have a million of them. */
 class HexReader {
   srid = 0
   readonly #hex: string

@@ -106,7 +106,7 @@ function shownPart({ kind, text, to = '' }: Inline): JSX.Element | string | null
   return href === undefined ? label : <a href={href}>{label}</a>
 }
 
-/** Of a link in the documentation; undefined for a page that is not part of the guide. */
+/** The address of a link in the documentation; undefined for a page outside the guide. */
 function addressOf(to: string): string | undefined {
   if (/^https?:/.test(to)) return to
   if (to.startsWith('#')) return to

@@ -10,7 +10,7 @@ export type ComposedItem = Readonly<{
   onsuccess: string
   onerror: string
   timeoutSeconds: string
-  /** Of an existing job; they are kept as they are. */
+  /** The params of an existing job, which are kept unchanged. */
   params?: readonly unknown[]
 }>
 export type ComposedJob = Readonly<{ items: readonly ComposedItem[]; onsuccess: string; onerror: string }>

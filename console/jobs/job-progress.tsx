@@ -1,7 +1,7 @@
 import type { FullJobDocument } from '../../src/contract/documents.ts'
 import { formatDuration, formatTime } from '../parts/format.ts'
 
-/** What a pending job waits for, or how far a running one is. Nothing that the service does not tell. */
+/** What a pending job waits for, or the progress of a running one. Only what the service reports. */
 export function JobProgress({ job }: Readonly<{ job: FullJobDocument }>) {
   if (job.status === 'pending') return <Waiting job={job} />
   const { progress } = job

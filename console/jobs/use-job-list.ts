@@ -14,7 +14,7 @@ export type ShownJobs = Readonly<{
 
 const everyMs = 3_000
 const perPage = 50
-/** A filter is used when typing pauses. */
+/** A filter applies when typing pauses. */
 const typingMs = 250
 
 const readPage = (filter: JobFilter, after: string | null, signal?: AbortSignal) =>
@@ -23,10 +23,10 @@ const readPage = (filter: JobFilter, after: string | null, signal?: AbortSignal)
     signal,
   })
 
-/** What was read with one filter: an answer to an earlier filter is not shown. */
+/** The result of one filter: an answer to an earlier filter is not shown. */
 type Read = Readonly<{ wanted: string; jobs: readonly FullJobDocument[]; next: string | null }>
 
-/** The jobs of the account, newest first. The newest page is read again and again while the tab is visible. */
+/** The jobs of the account, newest first. The newest page is polled while the tab is visible. */
 export function useJobList(filter: JobFilter): ShownJobs {
   const [state, setState] = useState<Read | undefined>(undefined)
   const [error, setError] = useState<unknown>(undefined)
@@ -61,14 +61,14 @@ export function useJobList(filter: JobFilter): ShownJobs {
   return { jobs: read?.jobs, error, readOlder: next === null ? undefined : readOlder }
 }
 
-/** So many jobs may have come that the page does not reach the ones that were read. */
+/** So many new jobs may have come that the page does not reach those already read. */
 function withNewest(former: Omit<Read, 'wanted'>, page: JobList): Omit<Read, 'wanted'> {
   const ids = new Set(former.jobs.map(({ job_id }) => job_id))
   const isConnected = page.next === null || page.jobs.some(({ job_id }) => ids.has(job_id))
   return isConnected ? { jobs: joined(page.jobs, former.jobs), next: former.next } : page
 }
 
-/** Of a job that is in both, the first one counts. */
+/** Of a job in both lists the first one counts. */
 function joined(newer: readonly FullJobDocument[], older: readonly FullJobDocument[]) {
   const ids = new Set(newer.map(({ job_id }) => job_id))
   return [...newer, ...older.filter(({ job_id }) => !ids.has(job_id))]

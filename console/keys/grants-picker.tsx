@@ -20,7 +20,7 @@ export function GrantsPicker({
   Readonly<{
     tables: readonly TableRights[]
     schemas: readonly string[]
-    /** The key that is copied. What only it has is offered, too. */
+    /** The key being copied. Rights that only it has are offered too. */
     like: WantedKey
     problem?: string | undefined
   }>) {

@@ -8,7 +8,7 @@ import { toast } from '../parts/toast.tsx'
 import { useWork } from '../parts/work.ts'
 import { keysOf } from './member.ts'
 
-/** What a key is for, and when it expires. Both change in place: the token stays. */
+/** The description and expiry of a key. Both change in place: the token stays. */
 export function KeySettings({ of: key, reload }: Readonly<{ of: FullKeyDocument; reload: () => void }>) {
   const [description, setDescription] = useState(key.description)
   const [expiry, setExpiry] = useState(localTime(key.expires_at))
@@ -60,7 +60,7 @@ export function KeySettings({ of: key, reload }: Readonly<{ of: FullKeyDocument;
   )
 }
 
-/** As the field has it: in the time zone of the browser, to the minute. */
+/** In the form of the field: in the browser's time zone, to the minute. */
 function localTime(text: string | null): string {
   if (text === null) return ''
   const time = new Date(text)

@@ -82,7 +82,7 @@ function TrialOutcome({ trial }: Readonly<{ trial: Trial }>) {
 const shownValue = (value: unknown) =>
   value === null ? 'NULL' : typeof value === 'string' ? value : jsonOf(value)
 
-/** JSON.stringify fails on values that are nested too deep. */
+/** JSON.stringify fails on values nested too deep. */
 function jsonOf(value: unknown): string {
   try {
     return JSON.stringify(value)

@@ -10,8 +10,8 @@ export type Trial = Readonly<{ rows: readonly Record<string, unknown>[]; total: 
 const mostCharacters = 200_000
 
 /**
- * Runs one statement with the token of the key, in a transaction that is rolled back. Only one: a second statement could
- * be a COMMIT.
+ * Runs one statement with the token of the key, in a transaction that is rolled back. Only one: a second statement
+ * could be a COMMIT.
  */
 export async function tryStatement(key: KeyDocument, text: string): Promise<Trial> {
   const call = { as: credentialOf(key), parameters: { name: key.user.username } }

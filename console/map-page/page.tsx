@@ -15,8 +15,8 @@ async function readStyle(theme: 'light' | 'dark'): Promise<StyleDocument> {
 }
 
 /**
- * The style names the public address of the service. This page may be open at another one, behind a proxy or on the machine itself, and
- * its policy allows no other.
+ * The style has the public address of the service. This page may be open at another one, behind a proxy or on the
+ * machine itself, and its policy allows only its own.
  */
 function withOwnAddresses(style: StyleDocument): StyleDocument {
   const base = location.origin + location.pathname.replace(/\/(user|u)\/[^/]+\/map\/[^/]+\/?$/, '')
@@ -31,7 +31,7 @@ function withOwnAddresses(style: StyleDocument): StyleDocument {
   return { ...style, sources: Object.fromEntries(sources.map(([id, source]) => [id, ownedSource(source)])) }
 }
 
-/** The tiles of a raster source are those of another service. */
+/** The tiles of a raster source come from another service. */
 type Source = Readonly<{ type: string; tiles?: readonly string[]; data?: string }>
 const ownAddress = /^https?:.*(\/user\/[^/]+\/api\/v1\/map\/named\/|\/console\/assets\/)/
 

@@ -14,7 +14,7 @@ import { categoryColours } from './ramps.ts'
 
 type AddLayerProps = Readonly<{
   ids: readonly string[]
-  /** Added at once. */
+  /** A table that is added at once. */
   table: TableId | undefined
   add: (layer: DraftLayer, bounds: MapBox | undefined) => void
 }>

@@ -12,7 +12,7 @@ export function breaksOf(values: readonly number[], method: Method, count: numbe
     equal: () => inner(count, (share) => least + (most - least) * share),
     natural: () => naturalBreaks(thinned(sorted, mostCompared), count),
   }[method]()
-  // A class below the least value would be empty.
+  // A class below the smallest value would be empty.
   return [...new Set(found.map(neat))].filter((bound) => bound > least && bound <= most)
 }
 
@@ -30,7 +30,7 @@ function thinned(sorted: Float64Array, most: number): readonly number[] {
   return Array.from({ length: most }, (_, at) => sorted[Math.round((at * (sorted.length - 1)) / (most - 1))]!)
 }
 
-/** Fisher's exact division: the sum of the squared deviations within the classes is the least possible. */
+/** Fisher's exact division: the sum of the squared deviations within the classes is minimal. */
 function naturalBreaks(sorted: readonly number[], count: number): readonly number[] {
   const length = sorted.length
   const classes = Math.min(count, new Set(sorted).size)

@@ -18,7 +18,7 @@ type ColourFormProps = Readonly<{
 export function ColourForm({ layer, columns, set }: ColourFormProps) {
   const { isBusy, error, read, forget } = useNewest(set)
   const { colour } = layer
-  /** What was chosen last, while its values are read. */
+  /** The last choice, while its values are read. */
   const chosen = useRef<Numbers | undefined>(undefined)
   const byNumbers = (part: Partial<Numbers>, column: string) => {
     const former = isBusy ? chosen.current : undefined
@@ -74,7 +74,7 @@ export function ColourForm({ layer, columns, set }: ColourFormProps) {
 
 type ReadColour = (signal: AbortSignal) => Promise<ColourBy>
 
-/** Reads one colour after the other and sets the newest. A choice that is made meanwhile is not lost. */
+/** Reads one colour at a time and sets the newest. A choice made meanwhile is not lost. */
 function useNewest(set: (colour: ColourBy) => void) {
   const { isBusy, error, begin } = useWork()
   const newest = useRef<ReadColour | undefined>(undefined)

@@ -15,7 +15,7 @@ export type ColourBy =
     }>
   | Readonly<{ by: 'categories'; column: string; values: readonly string[] }>
 
-/** A layer of a map in the editor. All but `columns` is in the template. */
+/** A layer of a map in the editor. Everything but `columns` is in the template. */
 export type DraftLayer = Readonly<{
   id: string
   title: string
@@ -26,12 +26,12 @@ export type DraftLayer = Readonly<{
   colour: ColourBy
   size: number
   opacity: number
-  /** Empty: none. */
+  /** Empty for none. */
   label: string
   minzoom: number
   maxzoom: number
   popup: readonly string[]
 }>
 
-/** The choices in the editor, in the `metadata` of a layer of the style. */
+/** The choices of the editor, in the `metadata` of a layer of the style. */
 export type LayerChoices = Omit<DraftLayer, 'id' | 'sql' | 'geomColumn' | 'srid' | 'popup'>

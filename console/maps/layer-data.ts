@@ -18,7 +18,7 @@ import {
 
 export type LayerColumn = Readonly<{ name: string; isNumber: boolean }>
 
-/** What the rows of a query are. */
+/** What the rows of a query contain. */
 export type LayerData = Readonly<{
   columns: readonly LayerColumn[]
   geomColumn: string
@@ -74,7 +74,7 @@ from (
   from (select ${quoteName(column)} as geom from ${wholeOf(sql)} where ${quoteName(column)} is not null limit ${mostLookedAt}) as looked_at
 ) as told`
 
-/** Of a larger query the first rows tell where it is; the viewer can move the map. */
+/** The first rows of a larger query give its extent; the viewer can move the map. */
 const mostLookedAt = 100_000
 
 /** A sample of the numbers of a column. */

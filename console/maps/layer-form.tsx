@@ -12,7 +12,7 @@ type LayerFormProps = Readonly<{
   layer: DraftLayer
   change: (next: (former: DraftLayer) => DraftLayer) => void
   remove: () => void
-  /** Undefined: it is the first. */
+  /** Undefined for the first one. */
   up?: () => void
   down?: () => void
 }>

@@ -18,7 +18,7 @@ export function layerStyle(layer: DraftLayer): readonly StyleLayer[] {
   }))
 }
 
-/** MapLibre shows no more. */
+/** The deepest zoom of MapLibre. */
 export const deepest = 24
 
 function choicesOf({ id: _, sql, geomColumn, srid, popup, ...choices }: DraftLayer): LayerChoices {

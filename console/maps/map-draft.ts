@@ -8,9 +8,9 @@ export type MapDraft = Readonly<{
   description: string
   basemap: string
   hasLegend: boolean
-  /** Empty: anyone who has the address can open it. */
+  /** Empty: anyone with the address can open it. */
   token: string
-  /** What the viewer sees first; undefined: all rows. */
+  /** The initial view; undefined: all rows. */
   bounds: MapBox | undefined
   layers: readonly DraftLayer[]
 }>
@@ -28,7 +28,7 @@ export const emptyDraft: MapDraft = {
   layers: [],
 }
 
-/** The named map that the editor makes. The first layer of the draft is drawn above the others. */
+/** The named map of a draft. The draft's first layer is drawn on top. */
 export function templateOf(draft: MapDraft): NamedMapTemplate {
   const { name, title, description, basemap, token, bounds } = draft
   const drawn = draft.layers.toReversed()
@@ -84,11 +84,11 @@ export function draftOf({ name, auth, view, layergroup }: NamedMapTemplate): Map
     bounds: bounds && [bounds.west, bounds.south, bounds.east, bounds.north],
     layers: known.toReversed(),
   }
-  // What this editor would not write again it must not lose.
+  // The editor must not lose what it would not write itself.
   return canonical(templateOf(draft).view?.style) === canonical(style) ? draft : undefined
 }
 
-/** The same for objects whose members are in another order. */
+/** Equal for objects that differ only in the order of members. */
 const canonical = (value: unknown): string =>
   JSON.stringify(value, (_, each: unknown) =>
     typeof each === 'object' && each !== null && !Array.isArray(each)

@@ -35,7 +35,7 @@ export function ExistingMap({ name }: Readonly<{ name: string }>) {
   )
 }
 
-/** A map with a style of its own can be seen, shared and withdrawn here. */
+/** A map with its own style can be seen, shared and withdrawn here. */
 function MadeElsewhere({ of: { template, runs_as } }: Readonly<{ of: NamedMapDocument }>) {
   return (
     <div class="page">
@@ -115,7 +115,7 @@ type LayersProps = Readonly<{
   table: TableId | undefined
 }>
 
-/** The first is above the others. */
+/** The first one is on top of the others. */
 function Layers({ draft: { layers }, setDraft, table }: LayersProps) {
   const change = (to: (former: MapDraft['layers']) => MapDraft['layers']) =>
     setDraft((former) => ({ ...former, layers: to(former.layers) }))
@@ -156,7 +156,7 @@ function Layers({ draft: { layers }, setDraft, table }: LayersProps) {
   )
 }
 
-/** Of an address: letters, digits and hyphens. */
+/** For an address: letters, digits and hyphens. */
 const nameOf = (title: string) =>
   title
     .normalize('NFD')

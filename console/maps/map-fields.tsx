@@ -10,7 +10,7 @@ type MapFieldsProps = Readonly<{
   isNew: boolean
 }>
 
-/** What the map is called, and who may open it. */
+/** The title of a map, and who may open it. */
 export function MapFields({ draft, change, isNew }: MapFieldsProps) {
   return (
     <>

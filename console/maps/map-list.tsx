@@ -76,7 +76,7 @@ function FoundMaps({ names }: Readonly<{ names: readonly string[] }>) {
   )
 }
 
-/** With its token, if it needs one. */
+/** Includes its token, if it needs one. */
 async function copyLink(name: string): Promise<void> {
   const { template } = await readMap(name, new AbortController().signal)
   await copyText(sharedAddresses(name, tokenOf(template)).page, 'Link copied')

@@ -27,11 +27,11 @@ export async function withdrawMap(name: string): Promise<void> {
   await request('deleteNamedMap', { parameters: { template: name } })
 }
 
-/** Empty: it needs none. */
+/** Empty if it needs none. */
 export const tokenOf = ({ auth }: NamedMapTemplate) =>
   (auth as { valid_tokens?: readonly string[] } | undefined)?.valid_tokens?.[0] ?? ''
 
-/** The addresses of a map for people who have no account. */
+/** The addresses of a map for people without an account. */
 export function sharedAddresses(name: string, token: string) {
   const query = token ? `?${new URLSearchParams({ auth_token: token })}` : ''
   const parameters = { template: name }
@@ -45,7 +45,7 @@ export function sharedAddresses(name: string, token: string) {
   }
 }
 
-/** The style of a draft, drawn with the key of this session. Throws what is wrong with its layers. */
+/** The style of a draft, drawn with the key of this session. Throws the errors of its layers. */
 export async function draftStyle(draft: MapDraft): Promise<StyleDocument> {
   const layers = draft.layers.toReversed().map(configOf)
   const { layergroupid } = await requestJson<LayergroupDocument>('createMap', { json: { layers } })
@@ -115,7 +115,7 @@ function basemapLayers(basemap: string): readonly Readonly<Record<string, unknow
   ]
 }
 
-/** Sends the key of the session to this service only, in a header. */
+/** Sends the key of the session only to this service, in a header. */
 export function withKey(url: string) {
   const key = authorizationOf(credential.value)
   const isOurs = url.startsWith(`${serviceAddress}/user/`)

@@ -6,11 +6,11 @@ import { draftStyle, withKey } from './named-maps.ts'
 
 type PreviewProps = Readonly<{ draft: MapDraft; moved: (box: MapBox) => void }>
 
-/** The map as it is now, before it is saved. */
+/** The current map, before it is saved. */
 export function Preview({ draft, moved }: PreviewProps) {
   const settled = useSettled(draft, 300)
   const [error, setError] = useState<unknown>(undefined)
-  // Moving the map changes what a viewer sees first, and nothing that is drawn.
+  // Moving the map changes only the initial view, not what is drawn.
   const drawn = JSON.stringify({ ...settled, bounds: undefined, name: '', token: '' })
   const style = useMemo(
     () => async () => {
@@ -37,7 +37,7 @@ export function Preview({ draft, moved }: PreviewProps) {
   )
 }
 
-/** The value once it has not changed for a while. */
+/** The value, once it has not changed for a while. */
 function useSettled<T>(value: T, ms: number): T {
   const [settled, setSettled] = useState(value)
   useEffect(() => {

@@ -15,7 +15,7 @@ export const categoryColours = [
 ]
 export const otherColour = '#8a8f98'
 
-/** As many colours of a ramp, evenly apart. */
+/** This many colours of a ramp, evenly spaced. */
 export function coloursIn(ramp: RampName, count: number): readonly string[] {
   const anchors = ramps[ramp]
   return Array.from({ length: count }, (_, at) => {

@@ -1,19 +1,19 @@
 import { quoteLiteral, quoteName } from '../../src/contract/text/quote.ts'
 
-/** The SQL that reads values of a column to choose colours. However many rows a layer has, it reads at most this many. */
+/** SQL that reads values of a column to choose colours. Of any number of rows it reads at most this many. */
 export const mostRead = 100_000
 const mostNumbers = 5_000
 
-/** As the catalogue tells it. */
+/** As recorded in the catalog. */
 export type Stored = Readonly<{ kind: string; rows: number }>
 
-/** The table of `select * from table`; undefined: a query of another form. */
+/** The table of `select * from table`; undefined for any other query. */
 export const tableIn = (sql: string): string | undefined => wholeTable.exec(sql)?.[1]
 
 const name = '(?:"(?:[^"]|"")+"|[a-z_][a-z_0-9]*)'
 const wholeTable = new RegExp(`^\\s*select \\* from (${name}(?:\\.${name})?)\\s*;?\\s*$`, 'i')
 
-/** Answers a `Stored`, or no row. The rows of a partitioned table are in its partitions. */
+/** Returns a `Stored`, or no row. The rows of a partitioned table are in its partitions. */
 export const storedSql = (table: string) =>
   `select c.relkind as kind, case when c.relkind = 'p'
     then (select coalesce(pg_catalog.sum(greatest(l.reltuples, 0)), 0) from pg_catalog.pg_partition_tree(c.oid) p join pg_catalog.pg_class l on l.oid = p.relid::pg_catalog.oid where p.isleaf)
@@ -34,7 +34,7 @@ export const wholeOf = (sql: string) => `(${sql.trim().replace(/;\s*$/, '')}\n) 
 /** A value of a sample. `found`: how many values the sample has. */
 export type Sampled<V> = Readonly<{ value: V; found: number }>
 
-/** A sample has too few values to stand for its table: it may have missed the few rows that have one. */
+/** The sample has too few values to represent its table: it may have missed the few rows that have one. */
 export const isTooSmall = (sample: readonly Sampled<unknown>[]) => (sample[0]?.found ?? 0) < fewestValues
 
 const fewestValues = 1_000
@@ -46,6 +46,6 @@ export const numbersSql = (from: string, column: string) =>
 export const categoriesSql = (from: string, column: string, most: number) =>
   `select value, (pg_catalog.sum(pg_catalog.count(*)) over ())::pg_catalog.float8 as found from (${valuesOf(from, column, 'text')}) as sample_rows group by value order by pg_catalog.count(*) desc, value limit ${most}`
 
-/** The limit is inside: rows without a value are read too. */
+/** The limit is inside: it counts rows without a value too. */
 const valuesOf = (from: string, column: string, type: string) =>
   `select ${quoteName(column)}::pg_catalog.${type} as value from (select ${quoteName(column)} from ${from} limit ${mostRead}) as read_rows where ${quoteName(column)} is not null`

@@ -8,7 +8,7 @@ import { sharedAddresses, withdrawMap } from './named-maps.ts'
 
 type SharePanelProps = Readonly<{ name: string; token: string; runsAs: string | undefined }>
 
-/** Texts to paste elsewhere. They need no API key, and end with the map. */
+/** Texts to paste elsewhere. They need no API key, and stop working with the map. */
 export function SharePanel({ name, token, runsAs }: SharePanelProps) {
   const [error, setError] = useState<unknown>(undefined)
   const { page, style, tiles, tileJson } = sharedAddresses(name, token)

@@ -8,7 +8,7 @@ import { toast } from '../parts/toast.tsx'
 import { useWork } from '../parts/work.ts'
 import { UserLink } from './user-link.tsx'
 
-/** Everything that runs for callers, each with a button that stops it. */
+/** Everything that runs for callers, each with a Stop button. */
 export function Statements({ statements }: Readonly<{ statements: readonly ActivityStatement[] }>) {
   const { isBusy, error, begin } = useWork()
   const stop = ({ id, kind, username }: ActivityStatement) =>

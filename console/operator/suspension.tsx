@@ -8,7 +8,7 @@ import { toast } from '../parts/toast.tsx'
 import { useWork } from '../parts/work.ts'
 import { TextField } from './text-field.tsx'
 
-/** Refuses all requests of a user, or ends that. */
+/** Suspends a user: refuses all its requests. Or resumes it. */
 export function SuspensionPanel({ of: user, reload }: Readonly<{ of: UserDocument; reload: () => void }>) {
   const [reason, setReason] = useState('')
   const { isBusy, error, begin } = useWork()

@@ -1,7 +1,7 @@
 import { readUserUsage, userUsageAsCsv } from '../api/operator.ts'
 import { UsagePanel } from '../parts/usage-panel.tsx'
 
-/** What one user has used. */
+/** The use of one user. */
 export function UserUsage({ username }: Readonly<{ username: string }>) {
   return (
     <UsagePanel

@@ -6,7 +6,7 @@ export type Command = Readonly<{
   name: string
   /** `Ctrl+Enter`, `Alt+1`, `/`, or two keys in a row: `g s`. On a Mac, Cmd works as Ctrl. */
   keys?: string
-  /** The editor takes these keys itself, where it has the focus. They are only shown. */
+  /** The editor handles these keys while it has the focus. They are only shown. */
   isOfEditor?: boolean
   run: () => void
 }>
@@ -67,7 +67,7 @@ function nameOf(event: KeyboardEvent): string {
   const modifiers = [
     event.ctrlKey || event.metaKey ? 'Ctrl+' : '',
     event.altKey ? 'Alt+' : '',
-    // The Shift of `?` is part of the character.
+    // Shift is part of a character such as `?`.
     event.shiftKey && (key.length > 1 || event.ctrlKey || event.metaKey) ? 'Shift+' : '',
   ]
   return modifiers.join('') + (key.length === 1 ? key.toLowerCase() : key)

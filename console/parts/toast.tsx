@@ -6,7 +6,7 @@ type Toast = Readonly<{ id: number; text: string }>
 const toasts = signal<readonly Toast[]>([])
 let lastId = 0
 
-/** Confirms briefly that something was done. What must be read is a Notice. */
+/** Confirms briefly that something was done. Use a Notice for what must be read. */
 export function toast(text: string): void {
   const id = ++lastId
   toasts.value = [...toasts.value.slice(-2), { id, text }]

@@ -11,7 +11,7 @@ type UsagePanelProps = Readonly<{
   readCsv: () => Promise<string>
 }>
 
-/** What a user has used in the last 30 days, with a button that saves it. */
+/** The use of a user in the last 30 days, with a button that saves it. */
 export function UsagePanel({ username, read, readCsv }: UsagePanelProps) {
   const usage = useLoaded(read, [username])
   const { isBusy, error, begin } = useWork()

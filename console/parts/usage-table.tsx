@@ -3,7 +3,7 @@ import { formatBytes, formatCount } from './format.ts'
 import { Empty } from './notice.tsx'
 import { Table } from './table.tsx'
 
-/** What an account has used, the newest day first. */
+/** The use of an account, the newest day first. */
 export function UsageTable({ periods }: Readonly<{ periods: readonly UsagePeriodDocument[] }>) {
   if (periods.length === 0) return <Empty>Nothing was used in the last 30 days.</Empty>
   return (

@@ -16,7 +16,7 @@ import {
   type RowChange,
 } from './worker/protocol.ts'
 
-/** The rows that are new, gone or changed since an earlier run of the same statement. */
+/** The rows added, removed or changed since an earlier run of the same statement. */
 export default function ChangesView({ result, earlier = [] }: ViewProps) {
   const [id, choose] = useState(0)
   const [key, setKey] = useState<CompareKey | undefined>(undefined)

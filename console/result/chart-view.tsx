@@ -14,7 +14,7 @@ import type { ResultLook } from './result-look.ts'
 
 type ShownProps = Readonly<{ result: Result; look: ResultLook }>
 
-/** A chart of all rows of a result, with its choices. A chart of columns that are not there stays chosen and is not drawn. */
+/** A chart of all rows of a result, with its choices. A chart of missing columns stays chosen and is not drawn. */
 export default function ChartView({ result, look }: ShownProps) {
   const { columns } = result.progress.value
   const chosen = look.chart.value

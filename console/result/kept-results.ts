@@ -6,7 +6,7 @@ export type KeptResult = Readonly<{
   /** Its first words. */
   name: string
   text: string
-  /** What was sent instead, if it has parameters. */
+  /** What was sent instead, if the statement has parameters. */
   bound?: Readonly<{ text: string; params: readonly unknown[] }> | undefined
   /** When it was started. */
   at: number
@@ -18,7 +18,7 @@ export type KeptResult = Readonly<{
   isPlan: boolean
 }>
 
-/** Of all kept results of a user in this browser. */
+/** The limit for all stored results of a user in this browser. */
 export const mostKeptBytes = 20_000_000
 export const mostKept = 50
 
@@ -32,7 +32,9 @@ export async function readKeptResults(): Promise<readonly KeptResult[]> {
 export const readKeptRows = (id: string): Promise<ArrayBuffer | undefined> =>
   withLargeStore((use) => use('readonly', (store) => promisifyRequest(store.get(id))))
 
-/** Stores a result. Returns those that left to make room, the oldest first, or undefined if this browser cannot store it. */
+/**
+ * Stores a result. Returns those dropped to make room, the oldest first, or undefined if this browser cannot store it.
+ */
 export function keepResult(
   result: KeptResult,
   rows: ArrayBuffer,
@@ -72,7 +74,7 @@ export async function forgetKeptResults(): Promise<void> {
 const listIn = async (store: IDBObjectStore): Promise<readonly KeptResult[]> =>
   (await promisifyRequest<readonly KeptResult[] | undefined>(store.get(listName))) ?? []
 
-/** As many of the last ones as there is room for. */
+/** As many of the last ones as fit. */
 function newest(results: readonly KeptResult[]): readonly KeptResult[] {
   const kept = results.slice(-mostKept)
   while (kept.reduce((sum, { bytes }) => sum + bytes, 0) > mostKeptBytes) kept.shift()

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { Load, type Loaded } from '../parts/loading.tsx'
 
-/** Over a map, or in its place, while it is not complete. */
+/** Shown over a map, or in its place, until it is complete. */
 export function MapLoading() {
   return (
     <p class="map-loading" role="status">
@@ -10,7 +10,7 @@ export function MapLoading() {
   )
 }
 
-/** As Load, and says that a map is loaded. */
+/** Like Load, and says that a map is loading. */
 export function LoadMap<T>({
   from,
   children,

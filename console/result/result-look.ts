@@ -9,13 +9,13 @@ export type ResultViewName = 'grid' | 'map' | 'chart' | 'messages' | 'changes'
 
 export type PointColumns = Readonly<{ x: number; y: number }>
 
-/** More rows are sorted by the server. */
+/** More rows are sorted by the service. */
 const mostSorted = 200_000
 
 type LookOptions = Readonly<{
-  /** Sorts all rows elsewhere, instead of those that the browser has. */
+  /** Sorts all rows elsewhere, instead of the rows in the browser. */
   sort?: (column: number) => void
-  /** The statement answers at most so many rows. */
+  /** The limit of rows of the statement. */
   mostRows?: number
   /** The look of an earlier result with the same columns. */
   former?: ResultLook | undefined
@@ -24,7 +24,7 @@ type LookOptions = Readonly<{
   keepChart?: ((chart: ChartDefinition) => void) | undefined
 }>
 
-/** The view state of a result. It stays when another result is shown meanwhile. */
+/** The view state of a result. It stays while another result is shown. */
 export class ResultLook {
   readonly view = signal<ResultViewName>('grid')
   readonly selection = signal<CellSelection>({ anchor: { row: 0, column: 0 }, focus: { row: 0, column: 0 } })
@@ -32,13 +32,13 @@ export class ResultLook {
   readonly focus = signal<CellPosition | undefined>(undefined)
   readonly order = signal<ResultOrder | null>(null)
   readonly isOpen = signal(false)
-  /** The columns whose numbers the map draws as longitude and latitude. */
+  /** The number columns that the map draws as longitude and latitude. */
   readonly points = signal<PointColumns | undefined>(undefined)
   /** Undefined until one is chosen. */
   readonly chart = signal<ChartDefinition | undefined>(undefined)
   /** The column of a requested sort that only the service can do. */
   readonly wantedOrder = signal<number | undefined>(undefined)
-  /** Columns that the user has shown or hidden, by their place. */
+  /** Columns that the user has shown or hidden, by position. */
   readonly #chosen = signal<ReadonlyMap<number, boolean>>(new Map())
   /** The columns that the grid leaves out. */
   readonly hidden = computed<ReadonlySet<number>>(() => {
@@ -70,7 +70,7 @@ export class ResultLook {
     this.focus.value = selection.focus
   }
 
-  /** One column stays. */
+  /** At least one column stays. */
   toggleColumn(column: number): void {
     const { columns } = this.#result.progress.value
     const isShown = this.hidden.value.has(column)
@@ -116,7 +116,7 @@ export class ResultLook {
     return found !== null
   }
 
-  /** Whether rows are missing: it was stopped, or reached its limit. */
+  /** Whether rows are missing: the result was stopped, or reached its limit. */
   get isPart(): boolean {
     return this.#result.state.value !== 'done' || this.#result.progress.value.rows >= this.#mostRows
   }

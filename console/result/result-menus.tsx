@@ -13,7 +13,7 @@ type MenusProps = Readonly<{
   result: Result
   look: ResultLook
   download: (format: DownloadFormat) => Promise<void>
-  /** Of the statement: COPY and links take none. */
+  /** Whether the statement has parameters: COPY and links take none. */
   hasParams: boolean
   /** Why nothing can be downloaded. */
   why: string | undefined

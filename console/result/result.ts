@@ -44,7 +44,7 @@ export class Result {
   readonly startedAt = performance.now()
   /** Until the last byte arrived. */
   readonly elapsedMs = signal<number | undefined>(undefined)
-  /** Resolves when the result has ended, in whatever way. */
+  /** Resolves when the result has ended in any way. */
   readonly ended: Promise<void>
   /** The first rows, in their original order. */
   head: readonly ResultRow[] = []
@@ -55,7 +55,10 @@ export class Result {
   #lastId = 0
   #end: () => void = () => undefined
 
-  /** With `feed` the answer comes from there, and not from the SQL endpoint. The last `unseen` columns are answered but not shown. */
+  /**
+   * With `feed` the answer comes from there instead of the SQL endpoint. The last `unseen` columns are read but not
+   * shown.
+   */
   constructor(
     text: string,
     credential: Credential & { kind: 'key' },
@@ -68,7 +71,7 @@ export class Result {
       this.#end = resolve
     })
     this.#worker.onmessage = ({ data }: MessageEvent<FromWorker>) => this.#take(data)
-    // The file of the worker could not be loaded: it is not cached, and the service is down.
+    // The worker's file could not be loaded: it is not cached, and the service is down.
     this.#worker.onerror = () => this.#finish({ kind: 'unreachable' })
     if (feed) void this.#feed(feed)
     else this.#ask(text, credential, extras)

@@ -12,13 +12,13 @@ export type ResultViewProps = Readonly<{
   errorActs?: ComponentChildren
   /** The statement that a download and a map of many rows run again. Undefined if its key is not known. */
   source: ResultSource | undefined
-  /** Of a result that was stored: when it was started, and how long it took. */
+  /** For a stored result: when it was started, and how long it took. */
   former?: Readonly<{ at: number; ms: number }> | undefined
   /** Of the same statement, the last one first. */
   earlier?: readonly EarlierResult[] | undefined
   /** Buttons beside the value of a cell. */
   cellActs?: ComponentChildren
-  /** Another search than that of the rows in the browser. */
+  /** Replaces the search in the browser's rows. */
   find?: ComponentChildren
   /** Runs the statement again with this order. */
   sortOnServer?: ((order: ServerOrder) => void) | undefined

@@ -68,7 +68,7 @@ export function ScheduleForm() {
   )
 }
 
-/** A statement of the editor, in the fragment of the address. It is taken out of the address. */
+/** A statement of the editor, in the fragment of the address, which is then removed. */
 function useFromEditor(take: (query: string, params: readonly unknown[] | undefined) => void): void {
   useEffect(() => {
     if (!fragment.value.startsWith('#s=')) return
@@ -80,7 +80,7 @@ function useFromEditor(take: (query: string, params: readonly unknown[] | undefi
   }, [fragment.value])
 }
 
-/** They are sent with each run, as they are now. */
+/** Sent with each run, with their current values. */
 function Values({ params }: Readonly<{ params: readonly unknown[] }>) {
   return (
     <div class="small">

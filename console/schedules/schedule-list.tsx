@@ -57,7 +57,7 @@ function OneSchedule({ schedule, runs, again }: ShownSchedule & Readonly<{ again
   )
 }
 
-/** The oldest first, as time goes. */
+/** The oldest first. */
 function Runs({ runs }: Readonly<{ runs: readonly ScheduleRunDocument[] }>) {
   if (runs.length === 0) return <p class="muted small">It was not due yet.</p>
   return (

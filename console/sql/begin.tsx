@@ -82,7 +82,7 @@ function runExample(draft: string, text: string): void {
   void runOrAsk({ draftId: currentDraft.value!.id, statements, as: currentRunAs() })
 }
 
-/** Whether the table of the sample data is there. */
+/** Whether the table of the sample data exists. */
 const hasSample = ({ tables, searchPath: [first] }: Catalog) =>
   tables.some(
     ({ schema, name, columns }) =>

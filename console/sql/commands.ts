@@ -161,7 +161,7 @@ export function useSqlShortcuts(commands: SqlCommands, isOpen: boolean): void {
   ])
 }
 
-/** Keys of CodeMirror, so that the help and the palette have them. */
+/** Keys of CodeMirror, listed so that the help and the palette have them. */
 const editorCommands = (run: (act: EditorAct) => void): readonly Command[] =>
   (
     [

@@ -15,7 +15,7 @@ export type Draft = Readonly<{
 
 type KeptDrafts = Readonly<{ drafts: readonly Draft[]; currentId: string; lastNumber: number }>
 
-/** What this tab has changed. Only that is written, so that tabs do not overwrite each other. */
+/** The changes of this tab. Only they are written, so that tabs do not overwrite each other. */
 type Changes = KeptDrafts & Readonly<{ closed: readonly string[] }>
 
 /** The texts in the editor. Stored in this browser while the user types. */

@@ -3,7 +3,7 @@ import { isBetweenWords, lexemes, textOf } from '../../src/sql-text/lexemes.ts'
 import { mostCompared, mostComparedBytes } from '../result/worker/protocol.ts'
 import type { Run } from './run.ts'
 
-/** A result whose tab is gone. Its answer stays for a while, to be compared with the next run of the statement. */
+/** A result whose tab was closed. Its answer stays for a while, to be compared with the next run of the statement. */
 export type FormerResult = Pick<Run, 'id' | 'text' | 'bound' | 'at' | 'as'> &
   Readonly<{
     rows: number
@@ -27,7 +27,7 @@ export async function holdFormer(run: Run): Promise<void> {
   const begun = round
   const answer = isTooLarge ? undefined : await result.ask('answer', {})
   if (begun !== round) return
-  // Only the last run of a statement is held.
+  // Only the last run of a statement is stored.
   const others = formerResults.peek().filter((each) => normalText(each.text) !== normalText(text))
   const held = [...others, { id, text, bound, at, as, rows, bytes, answer }].slice(-mostFormer)
   while (held.reduce((sum, each) => sum + (each.answer?.size ?? 0), 0) > mostComparedBytes) held.shift()
@@ -48,7 +48,7 @@ const mostKnown = 50
 /** Reading a longer text would block the page. */
 const longestRead = 200_000
 
-/** A statement without comments, spaces and capitals where they mean nothing. */
+/** A statement without insignificant comments, spaces and capitals. */
 export function normalText(text: string): string {
   const found = known.get(text)
   if (found !== undefined) return found

@@ -2,16 +2,18 @@ import type { KeptStatement } from '../../src/contract/documents.ts'
 import { defaultKeyName, masterKeyName } from '../../src/contract/key-names.ts'
 import type { HistoryEntry } from '../api/history.ts'
 
-/** A text that was run, as it ran last. */
+/** A text with its last run. */
 export type MergedEntry = HistoryEntry &
   Readonly<{
-    /** All statements of the service with this text. */
+    /** All of the service's statements with this text. */
     kept: readonly string[]
-    /** The service has only the beginning of the text, and this browser nothing of it. */
+    /** The service has only the beginning of the text, and this browser has no entry. */
     isCut: boolean
   }>
 
-/** What this browser and the service have, newest first, each text once. `ownKey`: the name of the session's key. */
+/**
+ * The history of this browser and the service, newest first, each text once. `ownKey`: the name of the session's key.
+ */
 export function mergeHistory(
   local: readonly HistoryEntry[],
   statements: readonly KeptStatement[],

@@ -3,7 +3,7 @@ import type { Credential } from '../api/credential.ts'
 import { listAllKeys } from '../api/keys.ts'
 import { session } from '../api/session.ts'
 
-/** A key, by the name that people know it by. */
+/** A key, with the name that people know. */
 export type RunAs = Readonly<{ label: string; credential: Credential & { kind: 'key' } }>
 
 /** The key that statements run with. undefined: the session's own key. */
@@ -18,15 +18,15 @@ export function ownKey(): RunAs {
   return { label, credential: { kind: 'key', username, token } }
 }
 
-/** The key of this name, if it is known: a stored result has the names of keys only. */
+/** The key of this name, if it is known: a stored result has only the names of keys. */
 export const keyNamed = (name: string): RunAs | undefined =>
   [ownKey(), ...otherKeys.value].find(({ label }) => label === name)
 
 export const currentRunAs = () => chosenKey.value ?? ownKey()
 
 /**
- * Reads the other keys and chooses the one that a link has named. Until it is found nothing runs: a statement for a
- * weak key must not run with a strong one.
+ * Reads the other keys and chooses the one named in a link. Until it is found nothing runs: a statement for a weak key
+ * must not run with a strong one.
  */
 export async function chooseKeyOnceKnown(wanted: string | null): Promise<void> {
   if (wanted !== null) missingKey.value = { name: wanted, why: 'is still loading' }
@@ -37,7 +37,7 @@ export async function chooseKeyOnceKnown(wanted: string | null): Promise<void> {
   missingKey.value = found ? undefined : { name: wanted, why: 'was not found' }
 }
 
-/** The key that a link has named, and why it cannot be used. */
+/** The key named in a link, and why it cannot be used. */
 export const missingKey = signal<Readonly<{ name: string; why: string }> | undefined>(undefined)
 
 async function readOtherKeys(): Promise<readonly RunAs[]> {

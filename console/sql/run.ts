@@ -3,7 +3,7 @@ import type { ResultLook } from '../result/result-look.ts'
 import type { BoundRange } from './parameters/given-values.ts'
 import type { RunAs } from './run-as.ts'
 
-/** The statements of one press of Run. They run one after the other. */
+/** The statements of one press of Run. They run one after another. */
 export type Batch = { readonly isInSession: boolean; isStopped: boolean }
 
 /** One statement that was run, with its result. */
@@ -23,13 +23,13 @@ export type Run = Readonly<{
   batch: Batch
   /** When it was started, by the clock of the service. */
   at: number
-  /** Of a result that this browser had stored: how long it took then. Its key may be gone. */
+  /** For a result stored by this browser: how long it took then. Its key may be gone. */
   formerMs?: number | undefined
   /** A plan is shown as a table of its nodes. */
   isPlan: boolean
   /** Makes PostgreSQL refuse more than one statement. */
   isSingle?: boolean | undefined
-  /** The order that the service was asked for. */
+  /** The order requested from the service. */
   order?: ServerOrder | undefined
   /** Where it runs, if not at the SQL endpoint. */
   feed?: Feed | undefined

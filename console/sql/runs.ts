@@ -26,11 +26,11 @@ import {
   transaction,
 } from './transaction.ts'
 
-/** They stay when the user opens another page of the console. */
+/** They stay while another page of the console is open. */
 export const runs = signal<readonly Run[]>([])
 export const shownRun = signal<number | undefined>(undefined)
 export const pinned = signal<ReadonlySet<number>>(new Set())
-/** What the user wants to run while another statement is running. */
+/** Statements to run that wait for the running one. */
 export const heldBack = signal<ToRun | undefined>(undefined)
 
 const batches = signal<readonly Batch[]>([])
@@ -41,7 +41,7 @@ let lastId = 0
 /** The number of a new tab. */
 export const nextId = () => ++lastId
 
-/** Shows a result that was stored, in its place among the tabs. It is pinned. */
+/** Shows a stored result, in its place among the tabs. It is pinned. */
 export function addStored(
   stored: Pick<Run, 'id' | 'name' | 'text' | 'bound' | 'at' | 'formerMs' | 'as' | 'isPlan'>,
   rows: ArrayBuffer,
@@ -108,7 +108,7 @@ export async function runBatch(toRun: ToRun): Promise<void> {
 const isForOneSession = ({ statements, isPlan, order }: ToRun) =>
   !isPlan && !order && isForSession(statements)
 
-/** The statements of a session run one after the other; others can run at the same time. */
+/** The statements of a session run one after another; others can run concurrently. */
 export const canRunBeside = (toRun: ToRun) =>
   batches.value.length < mostBatches &&
   !(isForOneSession(toRun) && batches.value.some(({ isInSession }) => isInSession))
@@ -118,7 +118,7 @@ const mostBatches = 3
 
 const firstWords = (text: string) => shorten(splitStatements(text)[0]?.text ?? text, 40)
 
-/** Stops the statement in the database, and runs no further ones: those of the shown result, or the newest. */
+/** Stops the statement in the database and runs no further ones: those of the shown result, or the newest. */
 export function stopRunning(): void {
   const shown = runs.value.find(({ id }) => id === shownRun.value)?.batch
   const batch = shown && batches.value.includes(shown) ? shown : batches.value.at(-1)
@@ -159,7 +159,7 @@ function hideRun(run: Run): void {
   if (shownRun.value === run.id) shownRun.value = runs.value.at(-1)?.id
 }
 
-/** Their answers are held for a comparison with the next run of the same statement. */
+/** Stores their answers for a comparison with the next run of the same statement. */
 function dropUnpinned(): void {
   for (const run of runs.value) {
     if (pinned.value.has(run.id) || batches.value.includes(run.batch)) continue
@@ -175,7 +175,7 @@ export const person = computed(
 )
 let owner = person.peek()
 
-/** Nobody sees the results of another user, also not before the page is loaded again. */
+/** No user sees the results of another, not even before the page has reloaded. */
 effect(() => {
   if (person.value === owner) return
   owner = person.value
@@ -247,12 +247,12 @@ function startRun(one: NewRun): Run {
   const isFirst = !runs.value.some((each) => each.batch === batch)
   const shown = runs.value.find(({ id }) => id === shownRun.value)
   runs.value = [...runs.value, run]
-  // A later statement does not take the place of a result that the user has chosen to see.
+  // A later statement does not replace a result that the user chose to see.
   if (isFirst || !shown || shown.batch === batch) shownRun.value = run.id
   return run
 }
 
-/** A result is drawn as its draft says; another choice is kept with the draft. */
+/** A result is drawn as its draft says; another choice is stored with the draft. */
 const lookOf = (result: Result, draftId: string) =>
   new ResultLook(result, {
     chart: drafts.peek().find(({ id }) => id === draftId)?.chart,

@@ -24,7 +24,7 @@ export async function showPlan(draftId: string, statement: BoundRange, isAnalyze
     name: `Plan: ${shorten(statement.text, 34)}`,
     isPlan: true,
     isSingle: !isAccepted,
-    // One message of several statements has no parameters.
+    // A message of several statements cannot have parameters.
     ...(isAccepted && bound && { feed: rolledBack(as, measure.text, bound.params) }),
   })
 }

@@ -17,7 +17,7 @@ export const transaction = signal<EditorTransaction | undefined>(undefined)
 
 type Held = Readonly<{ session: ClientSession; as: RunAs }>
 
-/** A session is held only while a transaction is open: others may need it. */
+/** A session is held only while a transaction is open, because others may need it. */
 let held: Held | undefined
 
 /** Statements of a transaction share a session; all others run by themselves. */

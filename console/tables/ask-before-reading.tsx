@@ -8,7 +8,7 @@ import { useWork } from '../parts/work.ts'
 
 type Props = Readonly<{ table: Table; view: 'preview' | 'map'; read: (who: KeyCredential) => void }>
 
-/** Asks before it reads a table of another user: its functions and policies run with the rights of the reader. */
+/** Asks before it reads another user's table: its functions and policies run with the rights of the reader. */
 export function AskBeforeReading({ table, view, read }: Props) {
   const { isBusy, error, begin } = useWork()
   const { username, token, isMaster } = session.value!

@@ -9,7 +9,7 @@ import { CreateIndex, DropRule } from './structure/index-dialogs.tsx'
 
 type Of = Readonly<{ table: Table }>
 
-/** Only its owner can change a table. Others have no buttons, and a text. */
+/** Only its owner can change a table. Others see a text instead of buttons. */
 const canChange = ({ kind, isOwned }: Table) => kind === 'table' && isOwned
 
 function WhyFixed({ table: { kind } }: Of) {

@@ -8,7 +8,7 @@ import { Dialog } from '../parts/controls/dialog.tsx'
 
 type AskProps = Readonly<{ table: Table; makePublic: () => void; close: () => void }>
 
-/** Asks before everybody can read a table. */
+/** Asks before it makes a table readable by everybody. */
 export function AskToMakePublic({ table, makePublic, close }: AskProps) {
   const act = () => {
     close()

@@ -92,7 +92,7 @@ function PublicBox({
   )
 }
 
-/** Maps are made by keys. */
+/** Creating a map needs a key. */
 function MapLink({ table: { geometry, isOfAnother, schema, name } }: Readonly<{ table: Table }>) {
   if (geometry === null || isOfAnother || session.value!.token === null) return null
   return (

@@ -109,7 +109,7 @@ const rowsOf = ({ rows, kind }: Table) =>
       ? 'not counted yet'
       : `about ${formatCount(Math.round(rows))}`
 
-/** With its unit; empty for a view without an estimate. */
+/** Includes the unit; empty for a view without an estimate. */
 export const rowsText = (table: Table) =>
   table.rows < 0 ? rowsOf(table) && 'rows not counted yet' : rowsOf(table) && `${rowsOf(table)} rows`
 

@@ -7,10 +7,10 @@ import { isRewritten } from '../../src/file-import/rewrite-rows.ts'
 import { assetAddress } from '../parts/browser/address.ts'
 import type { FileHead, FileProblem, FromFileWorker, ToFileWorker, UploadBody } from './file-protocol.ts'
 
-/** A file to upload. A worker reads it and adds to what is known of it. */
+/** A file to upload. A worker reads it and adds the facts it finds. */
 export class ChosenFile {
   readonly file: File
-  /** Of the console itself: loaded without a question. */
+  /** A file of the console itself: loaded without a question. */
   readonly isSample: boolean
   readonly head = signal<FileHead | undefined>(undefined)
   readonly reading = signal<FileReading | undefined>(undefined)

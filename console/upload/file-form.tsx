@@ -67,7 +67,7 @@ export function FileForm({ chosen, head, reading, planned, wanted, want }: FormP
 
 type WantProps = Pick<FormProps, 'wanted' | 'want'>
 
-/** What is done with rows whose key is in the target. */
+/** The handling of rows whose key is in the target. */
 function MergeForm({ wanted, want }: WantProps) {
   const { onConflict, key = '' } = wanted
   return (

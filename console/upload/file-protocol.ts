@@ -3,15 +3,15 @@ import type { ImportPlan } from '../../src/file-import/import-plan.ts'
 import type { FileReading } from '../../src/file-import/read-types.ts'
 
 export type ToFileWorker =
-  /** Reads the file from its start. Without a dialect, guesses it. */
+  /** Reads the file from its start. Without a dialect it is guessed. */
   | Readonly<{ kind: 'read'; file: File; dialect?: CsvDialect | undefined }>
   | Readonly<{ kind: 'line'; line: number }>
-  /** Writes the rows anew as planned: see rewriteRows. */
+  /** Rewrites the rows as planned: see rewriteRows. */
   | Readonly<{ kind: 'rewrite'; plan: ImportPlan }>
 
 export type UploadBody = Readonly<{ body: Blob; isGzip: boolean }>
 
-/** What is known from the beginning of a file. */
+/** Facts from the beginning of a file. */
 export type FileHead = Readonly<{
   /** The bytes to send. */
   body: Blob
@@ -22,7 +22,7 @@ export type FileHead = Readonly<{
   rows: readonly (readonly (string | null)[])[]
 }>
 
-/** Why the browser does not read a file. One of `other-format` is for the service, or for ogr2ogr. */
+/** Why the browser cannot read a file. One of `other-format` is for the service, or for ogr2ogr. */
 export type FileProblem = Readonly<{ kind: 'other-format' | 'unreadable'; message: string }>
 
 export type FromFileWorker =

@@ -114,7 +114,7 @@ function FileHeader({ file, head, reading, columns, again }: HeaderProps) {
 
 type UnreadableProps = Readonly<{ file: File; problem: FileProblem; again: () => void }>
 
-/** A file that the browser does not read. The service may. */
+/** A file that the browser cannot read. The service may. */
 function Unreadable({ file, problem, again }: UnreadableProps) {
   if (problem.kind === 'other-format' && hasServiceEnding(file.name))
     return <ImportView files={[file]} again={again} otherwise={<LoadByGdal file={file} />} />

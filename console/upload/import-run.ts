@@ -27,16 +27,16 @@ export class ImportRun {
   readonly failedAt = signal<ImportStep>('check')
   readonly error = signal<unknown>(undefined)
   readonly sent = signal<Sent>({ bytes: 0, atMs: 0 })
-  /** The connection was cut when the service had so many bytes, and the upload goes on. */
+  /** The bytes that the service had when the connection was cut; the upload continues. */
   readonly cutAt = signal<number | undefined>(undefined)
   readonly rows = signal<number | undefined>(undefined)
   /** Lists the rows that were left out. */
   readonly answer = signal<CopyAnswer | undefined>(undefined)
   readonly job = signal<JobDocument | undefined>(undefined)
-  /** It is unknown whether the rows are stored. */
+  /** Whether the rows are stored is unknown. */
   readonly isInDoubt = signal(false)
   readonly isOver = computed(() => ['done', 'failed', 'cancelled'].includes(this.step.value))
-  /** What is sent, once it is made. */
+  /** The bytes to send, once they are made. */
   readonly upload = signal<UploadBody | undefined>(undefined)
   readonly #statements: ImportStatements
   readonly #plan: ImportPlan
@@ -81,7 +81,7 @@ export class ImportRun {
     noteCatalogChange()
   }
 
-  /** Browsers read an answer only after the whole body is sent, so errors are found before. */
+  /** Browsers read an answer only after the whole body is sent, so errors are searched before. */
   async #check(): Promise<void> {
     const sql = (text: string) => readRows(text, { signal: this.#cancelled.signal })
     await checkImport({ sql }, this.#statements)
@@ -119,7 +119,7 @@ export class ImportRun {
     )
   }
 
-  /** An upload that was cancelled before its end stored nothing. Of a new table that is made sure. */
+  /** An upload cancelled before its end stored nothing. For a new table this is checked. */
   #isLost(error: unknown): boolean {
     if (error instanceof ApiError) return isOutcomeUnknown(error)
     const isWholeSent = this.sent.value.bytes >= this.totalBytes

@@ -22,12 +22,12 @@ type RunViewProps = Readonly<{
   makeText: (column: PlannedColumn) => void
   /** Tries again without the rows that PostgreSQL refuses. */
   leaveOutBad: () => void
-  /** Back to the form. */
+  /** Goes back to the form. */
   change: () => void
   again: () => void
 }>
 
-/** The progress of an import, and how it ended. */
+/** The progress of an import and its end. */
 export function RunView(props: RunViewProps) {
   const { run, planned } = props
   const step = run.step.value

@@ -15,7 +15,7 @@ export type Sending = Readonly<{
   signal: AbortSignal
   /** Called with the number of bytes of the file that were sent. */
   onProgress: (bytes: number) => void
-  /** The connection was cut, and the upload goes on: the service has so many bytes. */
+  /** Called when the connection was cut and the upload continues: with the bytes that the service has. */
   onCut: (bytes: number) => void
 }>
 

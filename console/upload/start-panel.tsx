@@ -20,7 +20,7 @@ type StartProps = Readonly<{
   start: () => void
 }>
 
-/** The problems, the SQL of each step, and the button that starts. */
+/** The problems, the SQL of each step, and the Start button. */
 export function StartPanel({ file, head, reading, planned, start }: StartProps) {
   const limits = useLoaded(readLimits, [session.value])
   const problems = [...planned.problems, ...tooLarge(head, reading, limits.value)]

@@ -8,7 +8,7 @@ type TextProps = Readonly<{
   isRequired?: boolean
 }>
 
-/** A labelled field for a name, or several. */
+/** A labelled field for one or several names. */
 export function TextField({ label, example, value, change, isRequired = false }: TextProps) {
   return (
     <Field label={label}>

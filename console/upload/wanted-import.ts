@@ -6,19 +6,19 @@ import type { FileReading } from '../../src/file-import/read-types.ts'
 import type { CatalogTable } from '../api/catalog.ts'
 import type { FileHead } from './file-protocol.ts'
 
-/** What the user has chosen; the rest comes from the file. Columns by their position in the file. */
+/** The user's choices; the rest comes from the file. Columns are given by their position in the file. */
 export type WantedImport = Readonly<{
   table: string
   /** The existing table that gets the rows. undefined: a new table. */
   target: CatalogTable | undefined
   names: Readonly<Record<number, string>>
   types: Readonly<Record<number, string>>
-  /** How dates and numbers are written that can be read in two ways. undefined: as the file tells. */
+  /** How ambiguous dates and numbers are read. undefined: as the file shows. */
   dates?: 'dmy' | 'mdy' | undefined
   decimals?: 'comma' | 'point' | undefined
   /** Bad rows are sent as well: the service leaves them out and lists them. */
   sendsBad?: boolean | undefined
-  /** Of rows whose key is in the target. undefined: all rows are added. */
+  /** For rows whose key is in the target. undefined: all rows are added. */
   onConflict?: OnConflict | undefined
   /** The key columns as typed: `a,b`. */
   key?: string | undefined

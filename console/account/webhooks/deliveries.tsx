@@ -6,7 +6,7 @@ import { useLoaded } from '../../parts/loading.tsx'
 import { ErrorNotice } from '../../parts/notice.tsx'
 import { useWork } from '../../parts/work.ts'
 
-/** The newest messages. Asked for again while some are on their way. */
+/** The newest messages. Polled while some have not ended. */
 export function Deliveries({ round }: Readonly<{ round: number }>) {
   const { value = [], reload } = useLoaded(
     async (signal) =>

@@ -9,7 +9,7 @@ import { toast } from '../../parts/toast.tsx'
 import { useWork } from '../../parts/work.ts'
 import { Deliveries } from './deliveries.tsx'
 
-/** Who is told of the end of jobs and imports. */
+/** The addresses that are notified of the end of jobs and imports. */
 export function WebhooksPanel() {
   const webhooks = useLoaded(
     async (signal) =>

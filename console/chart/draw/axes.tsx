@@ -54,7 +54,7 @@ function within(place: number, text: string, width: number): number {
   return Math.max(half + 2, Math.min(width - half - 2, place))
 }
 
-/** Names and values left of lying bars. */
+/** The names and values left of horizontal bars. */
 export function RowAxes({ data, layout, palette }: AxesProps) {
   const { plot, valueTicks, placeTicks, valueAt, placeAt } = layout
   const labels = data.x.form === 'names' ? data.x.labels : []
@@ -91,5 +91,5 @@ export function RowAxes({ data, layout, palette }: AxesProps) {
   )
 }
 
-/** NULL and "others" are words of the chart, not names of the data. */
+/** NULL and "others" are words of the chart, not names in the data. */
 export const saidStyle = (isSaid: boolean) => (isSaid ? { 'font-style': 'italic' } : {})

@@ -12,13 +12,13 @@ type DrawingProps = Readonly<{
   data: ChartData
   layout: Layout
   palette: Palette
-  /** Of this drawing in its document. */
+  /** The id of this drawing in its document. */
   id: string
-  /** Of a saved picture: the title, and what was left out. */
+  /** The heading of a saved picture: the title, and what was left out. */
   heading?: readonly string[]
 }>
 
-/** A chart as SVG that needs nothing around it: no styles, no script, no other file. */
+/** A chart as self-contained SVG: no styles, no script, no other file. */
 export function Drawing({ data, layout, palette, id, heading = [] }: DrawingProps) {
   const { width, height } = layout.size
   const fill = fillOf(id)
@@ -98,7 +98,7 @@ function Marks(props: MarksProps) {
   )
 }
 
-/** Beside lines of few points there is a mark at each. */
+/** Lines with few points have a mark at each. */
 const mostMarks = 60
 
 function Lines({ data: { series, kind }, layout, palette }: MarksProps) {

@@ -17,7 +17,7 @@ export function layoutOf(data: ChartData, size: Size, top = 0): Layout {
   return lies(data) ? rowsLayout(data, size, legend, below) : columnsLayout(data, size, legend, below)
 }
 
-/** Bars with names lie, so that long names can be read. */
+/** Bars with names are horizontal, so that long names can be read. */
 const lies = ({ kind, x }: ChartData) =>
   x.form === 'names' && !x.areNumbers && (kind === 'bar' || kind === 'stacked')
 
@@ -72,14 +72,14 @@ function placesOf({ x, series, kind }: ChartData, { left, right }: PlotBox): Pla
   return { band: 0, placeAt, range }
 }
 
-/** Points of a cloud are not cut by the axes. */
+/** Points of a scatter chart are not cut by the axes. */
 function roundRange(low: number, high: number, kind: string): readonly [number, number] {
   if (kind !== 'scatter') return [low, high]
   const scale: Scale = numberScale(low, high, 8)
   return [scale.low, scale.high]
 }
 
-/** One value has room on both sides: half a day, or one. */
+/** A single value gets room on both sides: half a day, or one. */
 function spread(ends: readonly number[], type: 'number' | 'time'): [number, number] {
   const [low, high] = [Math.min(...ends), Math.max(...ends)]
   if (low < high) return [low, high]

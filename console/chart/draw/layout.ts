@@ -8,7 +8,7 @@ export type ChartKey = Readonly<{ x: number; y: number; text: string; isSaid: bo
 export type Layout = Readonly<{
   size: Size
   plot: PlotBox
-  /** `rows`: bars lie, with their names left of them. */
+  /** `rows`: horizontal bars, with their names left of them. */
   form: 'columns' | 'rows' | 'pie'
   legend: readonly ChartKey[]
   /** The pixel of a value, of a place on the other axis, and the width of a band there. */

@@ -1,6 +1,8 @@
 import { colourOf } from '../../parts/browser/theme.ts'
 
-/** The colours of a drawing. On the screen they follow the theme; in a saved picture they are values, light on white. */
+/**
+ * The colours of a drawing. On the screen they follow the theme; in a saved picture they are values, light on white.
+ */
 export type Palette = Readonly<{
   text: string
   muted: string
@@ -30,5 +32,5 @@ export function lightPalette(): Palette {
   }
 }
 
-/** Dashes of lines, so that colour alone tells nothing. The first is drawn through. */
+/** Dashes of lines, so that they differ not only by colour. The first line is solid. */
 export const dashes = ['', '7 4', '2 3', '9 3 2 3', '14 4', '4 2', '10 3 2 3 2 3', '1 4'] as const

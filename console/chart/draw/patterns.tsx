@@ -1,6 +1,6 @@
 import type { Palette } from './palette.ts'
 
-/** Fillings that differ also without colours. The first one is plain. */
+/** Fillings that differ not only by colour. The first one is plain. */
 const drawings: readonly string[] = [
   '',
   'M-2 2l4-4M0 8l8-8M6 10l4-4',
@@ -14,7 +14,7 @@ const drawings: readonly string[] = [
 
 export type Fill = (series: number) => string
 
-/** Names of fillings within a document that may have several charts. */
+/** Names of fillings in a document that may have several charts. */
 export const fillOf =
   (id: string): Fill =>
   (series) =>

@@ -29,7 +29,7 @@ export function labelledParts(data: ChartData): ChartLabel[] {
 export const percent = (share: number) =>
   `${(100 * share).toLocaleString('en-US', { maximumSignificantDigits: share < 0.1 ? 2 : 3 })} %`
 
-/** The names stand beside the circle, or below it where there is no room. */
+/** The names are beside the circle, or below it if there is no room. */
 export function piePlot({ width, height }: Size, top: number, parts: number) {
   const isBeside = width >= 480
   const names = parts * 20 + 16

@@ -5,7 +5,7 @@ import { numberScale, type Tick, tickText, timeLabels, timeTicks, unitOf } from 
 
 const widestName = 110
 
-/** Labels below an axis, as many as have room. `at` is what `placeAt` takes. */
+/** Labels below an axis, as many as fit. `at` is passed to `placeAt`. */
 export function labelTicks(
   { x }: ChartData,
   width: number,
@@ -50,7 +50,7 @@ function edges(x: Extract<ChartX, { form: 'ranges' }>, width: number): readonly 
     kept.map((at) => x.edges[at]!),
     unitOf(x.edges),
   )
-  // The name of a day stands below its bar, a time at its begin.
+  // The name of a day is below its bar, a time at its start.
   return labels.map(({ lines }, index) => ({
     at: kept[index]! - (unitOf(x.edges) === 'minute' ? 0.5 : 0),
     lines,

@@ -1,7 +1,7 @@
 import type { ChartSeries } from '../read/chart-data.ts'
 import type { Layout, PlotBox } from './layout.ts'
 
-/** Marks of a series of points: each has another shape, so that colour alone tells nothing. */
+/** Marks of a series of points: each series has another shape, so that they differ not only by colour. */
 const shapes: readonly ((x: string, y: string) => string)[] = [
   (x, y) => `M${x} ${y}m-2.5 0a2.5 2.5 0 1 0 5 0a2.5 2.5 0 1 0-5 0`,
   (x, y) => `M${x} ${y}m-2.5-2.5h5v5h-5z`,
@@ -20,7 +20,7 @@ const short = (value: number) => String(Math.round(value * 10) / 10)
 
 const marksPerPath = 2_000
 
-/** Paths of the marks, some thousand in each. Of several points at one pixel one is drawn. */
+/** Paths of the marks, some thousand in each. Only one of several points at one pixel is drawn. */
 export function markPaths({ x, y }: ChartSeries, series: number, layout: Layout): string[] {
   const { width, height } = layout.size
   const taken = new Uint8Array(Math.ceil(width + 1) * Math.ceil(height + 1))
@@ -39,7 +39,7 @@ export function markPaths({ x, y }: ChartSeries, series: number, layout: Layout)
   return marks.length > 0 ? [...paths, marks.join('')] : paths
 }
 
-/** A line broken where there is no value, and the same down to `foot`. */
+/** A line with gaps where there is no value, and the same down to `foot`. */
 export function linePath({ x, y }: ChartSeries, { placeAt, valueAt }: Layout, foot?: number): string {
   let path = ''
   let run: string[] = []

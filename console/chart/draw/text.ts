@@ -1,4 +1,4 @@
-/** That of the console; other programs have one of these, or the last. */
+/** The console's font; other programs have one of these, or the last. */
 export const chartFont = 'system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif'
 export const textSize = 12
 
@@ -13,7 +13,7 @@ export function widthOf(text: string): number {
   return canvas.measureText(text).width
 }
 
-/** The text, or its beginning with `…` if it is wider. Never half of a character. */
+/** The text, or its beginning with `…` if it is wider. Never cuts a character. */
 export function cutTo(text: string, width: number): string {
   if (widthOf(text) <= width) return text
   const letters = [...text]

@@ -6,7 +6,7 @@ import { type TimeStep, timeSteps } from '../read/time-steps.ts'
 export type Tick = Readonly<{ at: number; lines: readonly string[] }>
 export type Scale = Readonly<{ low: number; high: number; ticks: readonly Tick[] }>
 
-/** From a round number at or below the least to one at or above the largest, with at most so many steps. */
+/** From a round number at or below the smallest to one at or above the largest, with at most this many steps. */
 export function numberScale(low: number, high: number, most: number, areWhole = false): Scale {
   const [from, to] = low < high ? [low, high] : apart(low)
   const step = Math.max(niceStep((to - from) / Math.max(1, most)), areWhole ? 1 : 0)
@@ -21,7 +21,7 @@ export function numberScale(low: number, high: number, most: number, areWhole = 
 const apart = (value: number): [number, number] =>
   value === 0 ? [0, 1] : value > 0 ? [value * 0.9, value * 1.1] : [value * 1.1, value * 0.9]
 
-/** `20,000`, `1.5M`; `1e+20` beyond what has a letter. */
+/** `20,000`, `1.5M`; `1e+20` beyond the last letter. */
 export function tickText(value: number, step: number): string {
   const size = Math.abs(value)
   if (size >= 1e15 || (size > 0 && step < 1e-6)) return String(Number(value.toPrecision(6)))
@@ -29,7 +29,7 @@ export function tickText(value: number, step: number): string {
   return value.toLocaleString('en-US', { notation: 'compact', maximumSignificantDigits: 6 })
 }
 
-/** Ticks at begins of years, months, days, ...: at most so many. */
+/** Ticks at starts of years, months, days, ...: at most this many. */
 export function timeTicks(low: number, high: number, most: number): readonly Tick[] {
   for (const step of timeSteps) {
     if ((high - low) / step.ms > most) continue
@@ -40,7 +40,7 @@ export function timeTicks(low: number, high: number, most: number): readonly Tic
   return timeLabels([low], 'day')
 }
 
-/** The second line tells what the first leaves out, where it changes. */
+/** The second line has what the first leaves out, where it changes. */
 export function timeLabels(times: readonly number[], unit: TimeStep['unit']): readonly Tick[] {
   let former = ''
   return times.map((at) => {
@@ -61,7 +61,7 @@ function timeLines(time: number, unit: TimeStep['unit']): readonly [string, stri
   return [unit === 'minute' ? clock.slice(0, 5) : unit === 'second' ? clock.slice(0, 8) : clock, day]
 }
 
-/** The unit in which all edges are begins. */
+/** The unit in which all edges are starts. */
 export const unitOf = (edges: ArrayLike<number>): TimeStep['unit'] => {
   const all = Array.from(edges)
   const fits = (unit: TimeStep['unit']) =>

@@ -2,13 +2,13 @@ import type { ChartData } from '../read/chart-data.ts'
 import { numberText } from '../read/labels.ts'
 import { extent } from '../read/ranges.ts'
 
-/** `–` where there is no value. */
+/** `–` if there is no value. */
 export const shownValue = (value: number) => (Number.isNaN(value) ? '–' : numberText(value))
 
-/** Whether the series stand on each other. */
+/** Whether the series are stacked. */
 export const isStacked = ({ kind }: ChartData) => kind === 'stacked' || kind === 'histogram'
 
-/** The least and the largest value that is drawn. Bars and areas begin at zero. */
+/** The smallest and the largest drawn value. Bars and areas begin at zero. */
 export function valueExtent(data: ChartData): [number, number] {
   const ends = isStacked(data)
     ? stacks(data).flatMap(({ from, to }) => [from, to])
@@ -20,7 +20,7 @@ export function valueExtent(data: ChartData): [number, number] {
   return isFromZero ? [Math.min(0, low), Math.max(0, high)] : [low, high]
 }
 
-/** Axes of whole numbers have no fractions. Of very many values the first tell. */
+/** Axes of integers have no fractions. Of very many values only the first are checked. */
 export const areWhole = ({ series }: ChartData) =>
   series.every(({ y }) => y.slice(0, 2_000).every((value) => Number.isNaN(value) || Number.isInteger(value)))
 
@@ -34,7 +34,7 @@ export type Bar = Readonly<{
   of: number
 }>
 
-/** Bars beside each other. */
+/** Bars side by side. */
 export const bars = ({ series }: ChartData): Bar[] =>
   series.flatMap(({ y }, one) =>
     [...y.keys()].flatMap((at) =>
@@ -42,7 +42,7 @@ export const bars = ({ series }: ChartData): Bar[] =>
     ),
   )
 
-/** Bars on each other: what is above zero upwards, what is below downwards. */
+/** Stacked bars: values above zero upwards, values below downwards. */
 export function stacks({ series }: ChartData): Bar[] {
   const [up, down] = [new Map<number, number>(), new Map<number, number>()]
   return series.flatMap(({ y }, one) =>

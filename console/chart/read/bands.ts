@@ -15,7 +15,7 @@ type Bands = Readonly<{
   problem?: string
 }>
 
-/** More values of a line are drawn in ranges of time. */
+/** A line of more values is drawn in ranges of time. */
 const mostTimes = 2_000
 
 /** The grouped rows as bars, parts or points. */
@@ -67,7 +67,7 @@ function ranged(found: Found, tally: Tally): Bands {
   }
 }
 
-/** By the rule of Rice for a histogram. */
+/** By Rice's rule for a histogram. */
 function rangesFor({ spec }: Found, tally: Tally): number {
   if (spec.kind !== 'histogram') return mostBars
   const rows = tally.rows.reduce((sum, count) => sum + count, 0)
@@ -77,7 +77,7 @@ function rangesFor({ spec }: Found, tally: Tally): number {
 const placesIn = (edges: Float64Array, values: readonly number[]) =>
   Int32Array.from(values, (value) => rangeOf(edges, value))
 
-/** Points at each number or time, or at the begins of ranges of time where there are many. */
+/** Points at each number or time, or at the starts of ranges of time if there are many. */
 function line(found: Found, tally: Tally): Bands {
   const { xType, x, spec } = found
   const values = tally.xs as number[]

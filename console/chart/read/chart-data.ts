@@ -5,13 +5,13 @@ import type { ChartKind } from '../../../src/contract/charts.ts'
 export const mostBars = 50
 export const mostPoints = 100_000
 export const mostParts = 6
-/** With "others". */
+/** Including "others". */
 export const mostSeries = 8
 
 /** `type` is that of the SQL endpoint: number, date, string, boolean, geometry. */
 export type ChartColumn = Readonly<{ name: string; type: string; pgtype?: string | undefined }>
 
-/** The rows of any holder. `row` has the values of the asked columns as text, in that order; null is NULL. */
+/** Rows from any source. `row` has the values of the requested columns as text, in that order; null is NULL. */
 export type ChartRows = Readonly<{
   count: number
   row: (at: number, columns: readonly number[]) => readonly (string | null)[]
@@ -20,7 +20,10 @@ export type ChartRows = Readonly<{
 /** A name on an axis or in the legend. `isSaid`: words of the chart (NULL, others), not of the data. */
 export type ChartLabel = Readonly<{ text: string; isSaid: boolean }>
 
-/** `names`: x is the place in `labels`. `ranges`: x is the place of a range between two edges. `line`: x is a number or a time. */
+/**
+ * `names`: x is an index in `labels`. `ranges`: x is the index of a range between two edges. `line`: x is a number or a
+ * time.
+ */
 export type ChartX =
   | Readonly<{ form: 'names'; labels: readonly ChartLabel[]; areNumbers: boolean }>
   | Readonly<{ form: 'ranges'; type: 'number' | 'time'; edges: Float64Array; hasZone: boolean }>

@@ -7,12 +7,12 @@ export type Found = Readonly<{
   aggregate: ChartAggregate
   x: ChartColumn
   xType: 'name' | 'number' | 'time'
-  /** Places in a row that was read: x, then y, then the series. */
+  /** Indexes in a row that was read: x, then y, then the series. */
   places: readonly number[]
   y: readonly string[]
 }>
 
-/** Finds the columns by their names: another result of the same query may have others. */
+/** Finds the columns by name: another result of the same query may have others. */
 export function findColumns(spec: ChartDefinition, columns: readonly ChartColumn[]): Found | ChartProblem {
   const place = (name: string) =>
     columns.findIndex((column) => column.name === name && column.type !== 'geometry')

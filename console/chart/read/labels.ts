@@ -1,9 +1,9 @@
 import type { ChartLabel } from './chart-data.ts'
 
-/** Longer names are cut before they are drawn or told. */
+/** Longer names are cut before they are drawn or announced. */
 const longestName = 200
 
-/** A name of the data. Characters that no XML may have are replaced, so that a saved picture can be read. */
+/** A name of the data. Characters that XML forbids are replaced, so that a saved picture can be read. */
 export function labelOf(value: string | null): ChartLabel {
   if (value === null) return { text: 'NULL', isSaid: true }
   if (value === '') return { text: 'empty text', isSaid: true }
@@ -16,7 +16,7 @@ export const saidLabel = (text: string): ChartLabel => ({ text, isSaid: true })
 
 const notDrawn = /\p{Cc}|\p{Cs}|[\ufffe\uffff]/gu
 
-/** A number with up to 12 digits, a whole one with up to 15: `1,234.5`, `1.5e+21`. */
+/** A number with up to 12 digits, an integer with up to 15: `1,234.5`, `1.5e+21`. */
 export function numberText(value: number): string {
   const size = Math.abs(value)
   if (size >= 1e15 || (size > 0 && size < 1e-6)) return String(Number(value.toPrecision(12)))
@@ -27,7 +27,7 @@ export function numberText(value: number): string {
 export const placeText = (value: number) =>
   Math.abs(value) < 10_000 ? numberText(value).replace(',', '') : numberText(value)
 
-/** A time in UTC without what is zero at its end: `2026-01-31`, `2026-01-31 10:00`. */
+/** A time in UTC without trailing zeros: `2026-01-31`, `2026-01-31 10:00`. */
 export function timeText(time: number, hasZone: boolean): string {
   const date = new Date(time)
   if (Number.isNaN(date.getTime())) return ''

@@ -4,17 +4,17 @@ import { type ChartLabel, mostSeries } from './chart-data.ts'
 import { labelOf, placeText, saidLabel, timeText } from './labels.ts'
 import { measured, type Tally, type XValue } from './tally.ts'
 
-/** The names on an axis, and where each group of the tally is; the last one may be "others". */
+/** The names on an axis, and the place of each group of the tally; the last name may be "others". */
 export type Named = Readonly<{
   labels: readonly ChartLabel[]
   places: Int32Array
-  /** How many values are in "others". */
+  /** How many values "others" stands for. */
   others: number
 }>
 
 type Options = Readonly<{ aggregate: ChartAggregate; order: ChartOrder; most: number; isTime: boolean }>
 
-/** The first names in the order, the others as one. */
+/** The first names in the order, the rest as one. */
 export function namesOf(tally: Tally, { aggregate, order, most, isTime }: Options): Named {
   const { xs } = tally
   const all = [...xs.keys()]
@@ -60,7 +60,7 @@ function compare(one: XValue, other: XValue): number {
   return typeof one === 'number' ? one - Number(other) : byName.compare(one, String(other))
 }
 
-/** The series with the most rows, the others as one. */
+/** The series with the most rows, the rest as one. */
 export function seriesOf(tally: Tally): Named {
   const { names } = tally
   const rows = new Float64Array(names.length)

@@ -11,7 +11,7 @@ export function inOrder(x: readonly number[], y: readonly number[]): Points {
   return { x: Float64Array.from(order, (at) => x[at]!), y: Float64Array.from(order, (at) => y[at]!) }
 }
 
-/** At most 100,000 points of all series. Of a line the peaks are kept, of a cloud one of every two, three, ... points. */
+/** At most 100,000 points of all series. A line keeps its peaks, a scatter chart every second, third, ... point. */
 export function thinned(all: readonly Points[], keepsPeaks: boolean): readonly Points[] {
   const total = all.reduce((sum, { x }) => sum + x.length, 0)
   if (total <= mostPoints) return all
@@ -24,7 +24,7 @@ function everyOne({ x, y }: Points, step: number): Points {
   return { x: kept.map((at) => x[at]!), y: kept.map((at) => y[at]!) }
 }
 
-/** The lowest and the highest point of each `step` points, in their order. */
+/** The lowest and the highest of each `step` points, in order. */
 function peaksOf({ x, y }: Points, step: number): Points {
   const kept: number[] = []
   for (let from = 0; from < x.length; from += step) {
@@ -38,7 +38,7 @@ function peaksOf({ x, y }: Points, step: number): Points {
   return { x: Float64Array.from(kept, (at) => x[at]!), y: Float64Array.from(kept, (at) => y[at]!) }
 }
 
-/** Says how many points were thinned to how many. */
+/** Says how many points were reduced to how many. */
 export function thinnedNote(all: readonly Points[], kept: readonly Points[], kind: string): string[] {
   const count = (some: readonly Points[]) => some.reduce((sum, { x }) => sum + x.length, 0)
   if (count(all) === count(kept)) return []

@@ -3,7 +3,7 @@ import { commonStep, edgesOf, timeSteps } from './time-steps.ts'
 /** Ranges between edges; a value at an edge is in the range above it. `note` says how wide they are. */
 export type Ranges = Readonly<{ edges: Float64Array; note: string | undefined }>
 
-/** Ranges of times: a day, a week, a month. Nothing is said if each has all its times at one moment. */
+/** Ranges of time: a day, a week, a month. No note if all times of each range are the same. */
 export function timeRanges(times: readonly number[], most: number): Ranges {
   const [first, last] = extent(times)
   const common = commonStep(times)
@@ -37,7 +37,7 @@ export function numberRanges(numbers: readonly number[], most: number): Ranges {
 const countOf = (first: number, last: number, width: number) =>
   Math.floor(last / width) - Math.floor(first / width) + 1
 
-/** The least of 1, 2, 5, 10, 20, ... that is not less. */
+/** The smallest of 1, 2, 5, 10, 20, ... that is not below `least`. */
 export function niceStep(least: number): number {
   const power = 10 ** Math.floor(Math.log10(least))
   const factor = [1, 2, 5, 10].find((each) => each * power >= least * 0.999_999) ?? 10

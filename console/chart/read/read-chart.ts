@@ -12,8 +12,8 @@ import { titleOf } from './title.ts'
 const rowsAtOnce = 5_000
 
 /**
- * Reads all rows of a chart. A generator that pauses every 5,000 rows: a worker runs it to its end, a page in slices, so that
- * it stays usable.
+ * Reads all rows of a chart. A generator that pauses every 5,000 rows: a worker runs it to its end, a page in slices,
+ * so that the page stays responsive.
  */
 export function* readChart(
   spec: ChartDefinition,
@@ -34,7 +34,7 @@ export function atOnce<T>(steps: Generator<void, T>): T {
   }
 }
 
-/** Beyond this, sums of numbers are infinite. */
+/** Beyond this, sums of numbers become infinite. */
 const largest = 1e300
 
 const numberOf = (value: string | null): number => {

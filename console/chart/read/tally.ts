@@ -5,15 +5,15 @@ export type XValue = string | number | null
 
 type Sums = Readonly<{ numbers: number[]; sum: number[]; least: number[]; largest: number[] }>
 
-/** Series are at most so many while rows are read. */
+/** The limit of series while rows are read. */
 const mostKnown = 2 ** 21
 
-/** Counts and sums of rows by x and series. Arrays of numbers, as there can be millions of pairs. */
+/** Counts and sums of rows by x and series, in arrays of numbers, because there can be millions of pairs. */
 export class Tally {
-  /** The different values, as they came. */
+  /** The different values, in order of arrival. */
   readonly xs: XValue[] = []
   readonly names: (string | null)[] = []
-  /** By pair of both. */
+  /** By pair of x and series. */
   readonly group: number[] = []
   readonly series: number[] = []
   readonly rows: number[] = []
@@ -21,14 +21,14 @@ export class Tally {
   readonly #groups = new Map<XValue, number>()
   readonly #series = new Map<string | null, number>()
   readonly #pairs = new Map<number, number>()
-  /** The pairs of the first series by group: most charts have no other. */
+  /** The pairs of the first series by group: most charts have only that one. */
   readonly #first: number[] = []
 
   constructor(ys: number) {
     this.ys = Array.from({ length: ys }, () => ({ numbers: [], sum: [], least: [], largest: [] }))
   }
 
-  /** `values` are those of the y columns; NaN has no value. */
+  /** `values` are those of the y columns; NaN means no value. */
   add(x: XValue, name: string | null, values: readonly number[]): void {
     const pair = this.#pair(placeOf(this.#groups, this.xs, x), placeOf(this.#series, this.names, name))
     this.rows[pair]!++
@@ -70,7 +70,7 @@ function placeOf<T>(known: Map<T, number>, list: T[], value: T): number {
   return made
 }
 
-/** Where the groups and series of a tally go. A group at -1 is left out. */
+/** The places of the groups and series of a tally. A group at -1 is left out. */
 export type Places = Readonly<{
   bands: number
   band: ArrayLike<number>
@@ -78,7 +78,7 @@ export type Places = Readonly<{
   name: ArrayLike<number>
 }>
 
-/** One figure for each band of each series. Several y columns are series of their own. */
+/** One figure for each band of each series. Several y columns are separate series. */
 export function measured(tally: Tally, aggregate: ChartAggregate, places: Places): Float64Array[] {
   if (aggregate === 'count') return [...Array(places.series).keys()].map((one) => counted(tally, places, one))
   return tally.ys.flatMap((sums) =>

@@ -1,11 +1,11 @@
-/** Lengths of time that people count in, in UTC, so that no day has 23 or 25 hours. */
+/** Units of time that people count in, in UTC, so that every day has 24 hours. */
 export type TimeStep = Readonly<{
   name: string
-  /** What a label of its begin needs. */
+  /** What a label of its start needs. */
   unit: 'year' | 'month' | 'day' | 'minute' | 'second' | 'millisecond'
-  /** About. */
+  /** Approximately. */
   ms: number
-  /** The begin of the step that a time is in. */
+  /** The start of the step that a time is in. */
   floor: (time: number) => number
   next: (begin: number) => number
 }>
@@ -38,7 +38,7 @@ function monthOf(time: number): number {
   return date.getUTCFullYear() * 12 + date.getUTCMonth()
 }
 
-/** Date.UTC takes the years 0 to 99 for those of the 20th century. */
+/** Date.UTC reads the years 0 to 99 as those of the 20th century. */
 function beginOf(month: number): number {
   const date = new Date(0)
   date.setUTCFullYear(Math.floor(month / 12), month - Math.floor(month / 12) * 12)
@@ -64,7 +64,7 @@ export const timeSteps: readonly TimeStep[] = [
 
 const whole = ['year', 'month', 'day', 'hour', 'minute', 'second', '1 ms']
 
-/** The longest of year, month, ..., millisecond at whose begins all times are. */
+/** The longest of year, month, ..., millisecond that all times are starts of. */
 export function commonStep(times: readonly number[]): TimeStep {
   const steps = whole.map((wanted) => timeSteps.find(({ name }) => name === wanted)!)
   return steps.find(({ floor }) => times.every((time) => floor(time) === time)) ?? timeSteps[0]!

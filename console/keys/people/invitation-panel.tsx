@@ -8,7 +8,7 @@ import { toast } from '../../parts/toast.tsx'
 import { useWork } from '../../parts/work.ts'
 import { keysOf } from '../member.ts'
 
-/** A link for a colleague, so that nobody needs the Master key. */
+/** A link for a colleague, so that the Master key is not passed on. */
 export function InvitationPanel({
   of: { name, invited_until: until },
   reload,

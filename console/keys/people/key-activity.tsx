@@ -22,7 +22,7 @@ export function KeyActivity({ of: key }: Readonly<{ of: FullKeyDocument }>) {
   )
 }
 
-/** A job runs as the account, which is what the Master key is. */
+/** A job runs as the account, so it belongs to the Master key. */
 const isOf = ({ name, type }: FullKeyDocument, key: string | null) =>
   key === null ? type === 'master' : key === name
 

@@ -11,7 +11,7 @@ import { useWork } from '../../parts/work.ts'
 import { summaryOf } from '../key-summary.tsx'
 import { keysOf, pathToKey } from '../member.ts'
 
-/** An expired key is given to nobody. */
+/** An expired key cannot be given out. */
 export const isInvited = ({ invited_until: until, expires_at: end }: FullKeyDocument) =>
   isAhead(until) && (end === null || isAhead(end))
 
@@ -21,7 +21,7 @@ const mostShown = 100
 
 type OpenInvitationsProps = Readonly<{ keys: readonly FullKeyDocument[]; reload: () => void }>
 
-/** The links that are out there: whom each gives which key, until when. */
+/** The open invitations: to whom, which key, until when. */
 export function OpenInvitations({ keys, reload }: OpenInvitationsProps) {
   const { isBusy, error, begin } = useWork()
   const withdraw = (name: string) =>

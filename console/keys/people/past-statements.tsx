@@ -11,7 +11,7 @@ import { keysOf } from '../member.ts'
 
 const atOnce = 20
 
-/** What people ran with a key in the console, the newest first. */
+/** What people ran with a key in the console, newest first. */
 export function PastStatements({ of: { name } }: Readonly<{ of: FullKeyDocument }>) {
   const [limit, setLimit] = useState(atOnce)
   const history = useLoaded(
@@ -41,7 +41,7 @@ export function PastStatements({ of: { name } }: Readonly<{ of: FullKeyDocument 
   )
 }
 
-/** As many as one answer has. */
+/** As many as fit one answer. */
 const most = maxHistoryPage
 
 function Statements({ kept_days, statements }: HistoryList) {
@@ -74,5 +74,5 @@ function Statements({ kept_days, statements }: HistoryList) {
   )
 }
 
-/** In a new draft, without running it. */
+/** Opens the text in a new draft, without running it. */
 const open = async (text: string) => navigate(`/sql#s=${await packStatement(text)}`)

@@ -49,7 +49,7 @@ function ControlOnly() {
 
 type HostTableProps = Readonly<{
   hosts: readonly HostDocument[]
-  /** Changes when a replica was added. */
+  /** Changes after a replica was added. */
   round: number
   changed: () => void
   failed: (error: unknown) => void

@@ -3,7 +3,7 @@ import { listHosts } from '../../api/operator.ts'
 import { useLoaded } from '../../parts/loading.tsx'
 import { MoveTo } from './move-to.tsx'
 
-/** Where a user is, and a move to another host. Nothing while there is one host. */
+/** The host of a user, and a move to another one. Empty with only one host. */
 export function MovePanel({ of: { username, organization, host } }: Readonly<{ of: UserDocument }>) {
   const hosts = useLoaded(listHosts, [])
   if (hosts.value === undefined || hosts.value.length < 2) return null

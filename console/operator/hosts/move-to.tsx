@@ -8,7 +8,7 @@ import { useWork } from '../../parts/work.ts'
 
 type Movable = Readonly<{ kind: 'user' | 'organization'; name: string; host: string | null }>
 
-/** Begins a move to another host. Nothing if there is no other that takes users. */
+/** Starts a move to another host. Empty if no other host takes users. */
 export function MoveTo({
   of: { kind, name, host },
   hosts,

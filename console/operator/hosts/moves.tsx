@@ -10,7 +10,7 @@ import { toast } from '../../parts/toast.tsx'
 import { usePolled } from '../../parts/use-polled.ts'
 import { useWork } from '../../parts/work.ts'
 
-/** The newest moves, followed while the tab is visible. */
+/** The newest moves, polled while the tab is visible. */
 export function Moves() {
   const { value, error } = usePolled((signal) => listMoves(signal), everyMs)
   return (
@@ -73,7 +73,7 @@ function MoveTable({ moves }: Readonly<{ moves: readonly MoveDocument[] }>) {
 const nameOf = ({ username, organization }: Pick<MoveDocument, 'username' | 'organization'>) =>
   username ?? organization
 
-/** Before the switch. */
+/** The phases before the switch. */
 const undoable: ReadonlySet<MovePhase> = new Set(['waiting', 'stopping', 'copying', 'checking'])
 
 function pauseOf({ stopped_at, served_at }: MoveDocument): string {

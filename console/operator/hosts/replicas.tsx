@@ -12,7 +12,7 @@ import { TextField } from '../text-field.tsx'
 
 type ReplicasProps = Readonly<{
   host: string
-  /** Changes when one was added. */
+  /** Changes after one was added. */
   round: number
   failed: (error: unknown) => void
 }>
@@ -57,7 +57,7 @@ function OneReplica({ of: { name, address }, host, changed, failed }: OneReplica
 
 const empty = { host: '', name: '', url: '' }
 
-/** Makes a standby of a host known, so that it answers reads. */
+/** Adds a standby of a host, so that it answers reads. */
 export function AddReplica({
   hosts,
   added,

@@ -13,7 +13,7 @@ export type LimitTexts = Readonly<{ numbers: Texts; rates: Texts }>
 type FieldsProps = Readonly<{
   texts: LimitTexts
   change: (texts: LimitTexts) => void
-  /** What holds where a field is empty. */
+  /** The limits in effect where a field is empty. */
   effective?: EffectiveLimits
   /** What an empty field means. */
   empty: string
@@ -68,13 +68,13 @@ const labels: Readonly<Record<AccountLimit, string>> = {
   schedules: 'Maximum schedules',
 }
 
-/** As they are shown in the fields. */
+/** The limits as the fields show them. */
 export const textsOf = ({ rates = {}, ...numbers }: SetLimits): LimitTexts => ({
   numbers: Object.fromEntries(Object.entries(numbers).map(([name, value]) => [name, String(value)])),
   rates,
 })
 
-/** Null removes what is empty. Throws if a number is none. */
+/** Null removes an empty one. Throws if a number is invalid. */
 export function limitsFrom({ numbers, rates }: LimitTexts): LimitChanges {
   const given = Object.entries(rates).map(([group, text]) => [group, text.trim()] as const)
   return {

@@ -3,7 +3,10 @@ import { signal } from '@preact/signals'
 /** The files that were dropped last, until the upload page takes them. */
 export const droppedFiles = signal<readonly File[]>([])
 
-/** Calls `dropped` for a file dropped anywhere, and `over` when a file enters or leaves the page. Returns a function that stops this. */
+/**
+ * Calls `dropped` for a file dropped anywhere, and `over` when a file enters or leaves the page. Returns a function
+ * that stops this.
+ */
 export function listenForFiles(over: (isOver: boolean) => void, dropped: () => void): () => void {
   const left = new AbortController()
   const listen = (name: 'dragenter' | 'dragover' | 'dragleave' | 'drop', act: (event: DragEvent) => void) =>

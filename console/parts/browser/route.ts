@@ -18,17 +18,17 @@ export const pathTo = (...segments: string[]) => `/${segments.map(encodeURICompo
 /** The `href` of a link to a page of the console. */
 export const hrefOf = (to: string) => `${root}${to}`
 
-/** Called in place of opening another page. To open it all the same, it ends itself and calls `leave`. */
+/** Called instead of opening another page. To open it anyway, the guard removes itself and calls `leave`. */
 export type LeaveGuard = (leave: () => void) => void
 
 let guard: LeaveGuard | undefined
 
-/** Until `guardLeaving(undefined)`: one guard at a time. */
+/** Active until `guardLeaving(undefined)`: one guard at a time. */
 export function guardLeaving(next: LeaveGuard | undefined): void {
   guard = next
 }
 
-/** If a guard holds it back, the page is opened later or never. With `open`, that is done in place of opening it. */
+/** If a guard holds it back, the page is opened later or never. `open` is called instead of opening the page. */
 export function navigate(
   to: string,
   {
@@ -67,7 +67,7 @@ export function followLinks(): void {
   })
 }
 
-/** The browser has changed the address already: while a guard asks, it is that of the shown page again. */
+/** The browser has changed the address already: while a guard asks, the address is set back to the shown page. */
 function goBack(): void {
   if (isHeld(readPath())) {
     history.pushState(null, '', hrefOf(path.peek() + fragment.peek()))

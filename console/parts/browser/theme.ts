@@ -33,7 +33,7 @@ export function showTheme(shown: Theme = theme.value): void {
   else document.documentElement.dataset.theme = shown
 }
 
-/** The value of a colour of tokens.css, for what CSS does not style: in the theme in effect, or in the given one. */
+/** The value of a colour of tokens.css, for what CSS does not style: in the current theme, or in the given one. */
 export function colourOf(token: string, scheme: 'light' | 'dark' | '' = ''): string {
   const probe = document.createElement('i')
   probe.style.colorScheme = scheme

@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { Confirm } from './dialog.tsx'
 
-/** A button for what cannot be undone: asks the user to type the name, then runs. */
+/** A button for an act that cannot be undone: the user must type the name before it runs. */
 export function ConfirmedAct({
   name,
   label,
@@ -16,7 +16,7 @@ export function ConfirmedAct({
   act: string
   run: () => Promise<void>
   failed: (error: unknown) => void
-  /** Tells what will be lost. */
+  /** Says what will be lost. */
   children: ComponentChildren
 }>) {
   const [isAsking, ask] = useState(false)

@@ -3,7 +3,7 @@ import { useId } from 'preact/hooks'
 
 export type FieldProps = Readonly<{ id: string; 'aria-describedby'?: string; 'aria-invalid'?: 'true' }>
 
-/** A label with its control, and below it a help text or what is wrong. */
+/** A label with its control, and below it a help text or the error. */
 export function Field({
   label,
   help,

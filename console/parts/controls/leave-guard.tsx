@@ -3,7 +3,10 @@ import { useEffect, useState } from 'preact/hooks'
 import { guardLeaving } from '../browser/route.ts'
 import { Confirm } from './dialog.tsx'
 
-/** While it is rendered: asks before another page is opened or the user signs out, and has the browser ask before it closes the tab. */
+/**
+ * While it is rendered, asks before another page opens or the user signs out, and makes the browser ask before the tab
+ * closes.
+ */
 export function LeaveGuard({ children }: Readonly<{ children: ComponentChildren }>) {
   const [held, hold] = useState<Readonly<{ leave: () => void }> | undefined>(undefined)
   useEffect(() => {
@@ -15,7 +18,7 @@ export function LeaveGuard({ children }: Readonly<{ children: ComponentChildren 
   const finish = (isConfirmed: boolean) => {
     hold(undefined)
     if (!isConfirmed) return
-    // Signing out loads the page again: the browser would ask, too.
+    // Signing out reloads the page: the browser would ask too.
     end()
     held.leave()
   }

@@ -3,13 +3,13 @@ import { Field } from './field.tsx'
 type SelectFieldProps<Value extends string> = Readonly<{
   label: string
   help?: string
-  /** A value that is shown as it is, or with another text. */
+  /** A value shown as it is, or with another text. */
   options: readonly (Value | readonly [value: Value, shown: string])[]
   value: Value
   choose: (value: Value) => void
 }>
 
-/** A labelled field to choose one of several texts. */
+/** A labelled select of several texts. */
 export function SelectField<Value extends string>(props: SelectFieldProps<Value>) {
   const { label, help, value, choose } = props
   const options = props.options.map((option) =>

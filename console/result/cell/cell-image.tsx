@@ -5,7 +5,7 @@ import type { CellBytes, ImageFacts } from '../worker/cell-bytes.ts'
 
 type ImageProps = Readonly<{ bytes: CellBytes['bytes']; image: ImageFacts; label: string }>
 
-/** A picture in a cell. One that would take much memory is drawn when the user asks for it. */
+/** A picture in a cell. One that needs much memory is drawn on request. */
 export function CellImage({ bytes, image, label }: ImageProps) {
   const { kind, width, height } = image
   const isSmall = width !== undefined && height !== undefined && width * height <= mostPixels

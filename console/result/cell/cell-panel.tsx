@@ -121,7 +121,7 @@ type TwoProps = Readonly<{
   children: ComponentChildren
 }>
 
-/** A value as something else and as its text. */
+/** A value in another form and as its text. */
 function InTwoWays({ names, text, isTextFirst = false, children }: TwoProps) {
   const [isText, setText] = useState(isTextFirst)
   return (

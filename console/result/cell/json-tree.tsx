@@ -5,8 +5,8 @@ import { formatCount } from '../../parts/format.ts'
 type TreeProps = Readonly<{ name?: string; raw: string; isOpenAtFirst?: boolean }>
 
 /**
- * JSON as a tree of the text itself: every digit, the order of the members, and members of the same name stay. Closed nodes are not
- * rendered, so a deep or large value costs nothing until it is opened.
+ * JSON as a tree of the text itself: every digit, the order of the members and duplicate members stay. Closed nodes are
+ * not rendered, so a deep or large value costs nothing until it is opened.
  */
 export function JsonTree({ name, raw, isOpenAtFirst = false }: TreeProps) {
   const [isOpen, setOpen] = useState(isOpenAtFirst)
@@ -46,7 +46,7 @@ export function JsonTree({ name, raw, isOpenAtFirst = false }: TreeProps) {
 /** Reading a longer text would block the page. */
 export const longestTree = 4_000_000
 
-/** Whether a text is an object or an array. A long text that is declared to be no JSON is not tried. */
+/** Whether a text is an object or an array. A long text of another declared type is not tried. */
 export function isTree(text: string, isJson: boolean): boolean {
   if (!isBranch(text.slice(0, 100).trimStart())) return false
   if (isJson) return text.length <= longestTree

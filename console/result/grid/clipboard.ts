@@ -25,6 +25,6 @@ export async function copySelection(result: Result, look: ResultLook, format: Co
   )
 }
 
-/** Times as they are shown. */
+/** Times in the form that is shown. */
 const copiedValue = (value: string | null, { type, pgtype }: ResultColumn) =>
   value !== null && type === 'date' ? shownTime(value, pgtype) : value

@@ -33,7 +33,7 @@ export const writers: Record<
   },
 }
 
-/** As PostgreSQL reads it, whatever the type of the column is. */
+/** As PostgreSQL reads it, for a column of any type. */
 function inSql(value: string | null, { type, pgtype = '' }: ResultColumn): string {
   if (value === null) return 'null'
   if (type === 'number' && /^-?\d/.test(value)) return value

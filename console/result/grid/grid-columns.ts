@@ -92,7 +92,7 @@ export class GridColumns {
   }
 }
 
-/** The text of a cell: each line break is a sign. */
+/** The text of a cell, with a sign for each line break. */
 export const inOneLine = (text: string) => text.replace(/\r?\n/g, ' ⏎ ')
 
 let canvas: CanvasRenderingContext2D | null | undefined

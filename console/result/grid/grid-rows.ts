@@ -35,7 +35,7 @@ export class GridRows {
     this.#asked.clear()
   }
 
-  /** Call it when the rows are the same, but shown in another way. */
+  /** Call it when the rows are the same, but their look changed. */
   renew(): void {
     const known = [...this.#blocks]
     this.forget()

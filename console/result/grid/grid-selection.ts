@@ -54,7 +54,7 @@ export function moveSelection(
 
 const clamp = (value: number, last: number) => Math.max(0, Math.min(value, last))
 
-/** The column itself, or the next one in the direction of the move that is not hidden, or the last before it. */
+/** The column itself, or the next visible one in the direction of the move, or the last one before it. */
 function nearestShown(column: number, isToLeft: boolean, { columns, hidden }: GridSize): number {
   const right = Array.from({ length: columns - column }, (_, at) => column + at)
   const left = Array.from({ length: column }, (_, at) => column - at - 1)

@@ -5,7 +5,9 @@ import { type CellSelection, isWithin, rangeOf } from './grid-selection.ts'
 
 export const rowHeight = 26
 const headerHeight = 30
-/** Browsers limit the height of an element to some ten million pixels. Beyond that, rows share pixels of the scroll bar. */
+/**
+ * Browsers limit the height of an element to some ten million pixels. Beyond that, rows share pixels of the scroll bar.
+ */
 const tallest = 8_000_000
 
 export type GridState = Readonly<{
@@ -105,7 +107,7 @@ export class GridView {
     return (row * rowHeight) / this.#scale
   }
 
-  /** Reads the layout before it changes anything. Reading in between would force a new layout each time. */
+  /** Reads the layout before it changes anything: reading in between would force a new layout each time. */
   draw(): void {
     const { clientWidth, clientHeight, scrollLeft } = this.#scroller
     const { rowCount } = this.#state

@@ -1,6 +1,6 @@
 type Credit = Readonly<{ text: string; href?: string }>
 
-/** The attributions of a map, one line. They are written as HTML: of it only the text and the web links are taken. */
+/** The attributions of a map in one line. They are HTML, of which only the text and the web links are used. */
 export function creditNodes(attributions: readonly string[]): readonly Node[] {
   const known = [...new Set(attributions.map((text) => text.trim()))].filter((text) => text !== '')
   return known.flatMap((html, at) => [

@@ -13,12 +13,14 @@ import {
 
 adoptStyles(css)
 
-/** The ids of what a basemap draws begin so. */
+/** Prefix of the ids of everything in a basemap. */
 const groundPrefix = 'basemap:'
 
 const isOperators = (id: string) => id.startsWith(stylePrefix)
 
-/** The style to open a map with: the data first. The basemap of an operator comes later, in place of ours. */
+/**
+ * The style to open a map with: the data first. An operator's basemap is loaded later, in place of the built-in one.
+ */
 export const withoutGround = (style: StyleSpecification): StyleSpecification =>
   hasOperatorStyle
     ? {
@@ -31,25 +33,25 @@ export const withoutGround = (style: StyleSpecification): StyleSpecification =>
     : style
 
 /**
- * The basemap of a map: the operator's style, or ours with the names of places. If the operator's cannot be loaded, ours is drawn and the
- * map says so.
+ * The basemap of a map: the operator's style, or the built-in one with names of places. If the operator's cannot be
+ * loaded, the built-in one is drawn and the map says so.
  */
 export class Ground {
   readonly #map: MapLibre
   readonly #credited: (attributions: readonly string[]) => void
   #stopped = new AbortController()
   #theme: 'light' | 'dark' = 'light'
-  /** The style that the map has without the operator's. */
+  /** The map's style without the operator's. */
   #own: StyleSpecification | undefined
-  /** The address of the operator's style that is drawn, or for which ours is drawn as it failed. */
+  /** The address of the operator's style that is drawn, or that failed. */
   #drawn: string | undefined
   #failed: string | undefined
-  /** The operator's is added, and nothing of it is drawn yet. */
+  /** The operator's style is added, but nothing of it is drawn yet. */
   #isPending = false
-  /** MapLibre checks a part of the operator's style now. It leaves out what is wrong. */
+  /** MapLibre is checking a part of the operator's style and leaves out errors. */
   #isChecking = false
 
-  /** `credited`: told whom to name for the basemap, as HTML. */
+  /** `credited`: called with the attributions of the basemap, as HTML. */
   constructor(map: MapLibre, credited: (attributions: readonly string[]) => void) {
     this.#map = map
     this.#credited = credited
@@ -85,7 +87,7 @@ export class Ground {
     )
   }
 
-  /** Gives the map another style. What is drawn of the basemap stays if it is for the same theme. */
+  /** Gives the map another style. The drawn basemap stays if the theme is the same. */
   replace(own: StyleSpecification, theme: 'light' | 'dark'): void {
     const address = styleAddress(theme)
     this.#theme = theme
@@ -101,7 +103,7 @@ export class Ground {
     }
   }
 
-  /** For a style that has another basemap, and when the map is closed. */
+  /** Call it before a style with another basemap, and when the map is closed. */
   hide(): void {
     this.#stopped.abort()
     this.#stopped = new AbortController()
@@ -112,7 +114,7 @@ export class Ground {
     this.#credited([])
   }
 
-  /** Whether an error of the map is told here. */
+  /** Whether this basemap reports an error of the map. */
   tells(event: object): boolean {
     return this.#isChecking || (this.#isPending && isOfOperator(event))
   }
@@ -131,7 +133,7 @@ export class Ground {
     this.#credited([placesCredit])
   }
 
-  /** Fails on an error of a source before the first tile is there. Later errors are those of single tiles. */
+  /** Fails on an error of a source before the first tile is loaded. Later errors concern single tiles. */
   #follow(signal: AbortSignal, fail: () => void): void {
     this.#isPending = true
     const map = this.#map
@@ -168,7 +170,7 @@ export class Ground {
     this.#note('The basemap of this service cannot be loaded. Countries are drawn instead.')
   }
 
-  /** Shown on the map; empty: removed. */
+  /** Shown on the map; empty removes it. */
   #note(text: string): void {
     const holder = this.#map.getContainer()
     const shown = holder.querySelector('.map-note') ?? document.createElement('div')
@@ -183,7 +185,7 @@ const isOfOperator = (event: object) => isOperators(String((event as { sourceId?
 
 const lowestOfData = (map: MapLibre) => map.getLayersOrder().find((id) => !id.startsWith(groundPrefix))
 
-/** In slices: MapLibre checks each layer. */
+/** In slices, because MapLibre checks each layer. */
 async function addStyle(
   map: MapLibre,
   { sources, layers, glyphs, sprite }: OperatorStyle,
@@ -216,7 +218,7 @@ function removeStyle(map: MapLibre): void {
   map.setSprite(null)
 }
 
-/** A style with the operator's basemap that the map has now. */
+/** The style with the operator's basemap that the map has now. */
 function withGroundOf(map: MapLibre, style: StyleSpecification): StyleSpecification {
   const { sources, layers, glyphs, sprite } = map.getStyle()
   const isGround = ({ id }: Readonly<{ id: string }>) => id.startsWith(groundPrefix)

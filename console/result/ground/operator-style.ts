@@ -1,6 +1,6 @@
 import type { LayerSpecification, SourceSpecification } from 'maplibre-gl'
 
-/** The basemap of the operator, ready to be added to a map. */
+/** The operator's basemap, ready to be added to a map. */
 export type OperatorStyle = Readonly<{
   sources: readonly (readonly [id: string, source: SourceSpecification])[]
   layers: readonly LayerSpecification[]
@@ -8,19 +8,19 @@ export type OperatorStyle = Readonly<{
   sprite: string | readonly Readonly<{ id: string; url: string }>[] | undefined
 }>
 
-/** No layer or source of a named map begins so. */
+/** No layer or source of a named map begins with this. */
 export const stylePrefix = 'basemap:style:'
 
 /** Written into the page by the service; see CARTAGE_MAP_STYLE. */
 const tag = document.querySelector<HTMLMetaElement>('meta[name="cartage-map-style"]')
 const [light, dark] = tag?.content.split(' ') ?? []
 
-/** The address of the operator's style; undefined: maps have the basemap of this build. */
+/** The address of the operator's style; undefined: maps have the built-in basemap. */
 export const styleAddress = (theme: 'light' | 'dark') => (theme === 'dark' ? dark : light)
 
 export const hasOperatorStyle = light !== undefined
 
-/** Added to the address of the worker of maps, which may then read from these origins. */
+/** Added to the address of the map worker, which may then read from these origins. */
 export const workerQuery = tag ? `?${new URLSearchParams({ origins: tag.dataset.origins ?? '' })}` : ''
 
 /** Throws if there is no MapLibre style at the address. */
@@ -57,7 +57,7 @@ type Style = Readonly<{
   sprite?: string | readonly Readonly<{ id: string; url: string }>[]
 }>
 
-/** Whether it has the shape of one. MapLibre checks each source and layer when it is added. */
+/** Whether it has the form of a style. MapLibre checks each source and layer when it is added. */
 function isStyle(value: unknown): value is Style {
   const { version, sources, layers } = (value ?? {}) as Readonly<Record<string, unknown>>
   return version === 8 && typeof sources === 'object' && sources !== null && Array.isArray(layers)
@@ -78,6 +78,6 @@ const prefixed = (layer: Layer) =>
     ...(layer.source !== undefined && { source: stylePrefix + layer.source }),
   }) as LayerSpecification
 
-/** `{z}` and the like stay as they are. */
+/** Keeps `{z}` and the like unchanged. */
 const absoluteAddress = (address: string, base: string) =>
   new URL(address, base).href.replaceAll('%7B', '{').replaceAll('%7D', '}')

@@ -3,7 +3,7 @@ import type { ReadTile, TileSource } from './tile-source.ts'
 
 export type TileRead = Omit<ReadTile, 'bytes'>
 
-/** A browser has six connections to the service. Some stay free for other requests. */
+/** A browser has six connections to the service. Some must stay free for other requests. */
 const mostAtOnce = 3
 
 let lastNumber = 0
@@ -39,7 +39,7 @@ export class MapTiles {
     removeProtocol(this.#scheme)
   }
 
-  /** Zoomed out, the map shows the world more than once, and MapLibre asks for the same tile each time. */
+  /** Zoomed out, the map shows the world more than once, and MapLibre requests the same tile each time. */
   async #share(url: string, signal: AbortSignal): Promise<ArrayBuffer> {
     const known = this.#loading.get(url)
     const load = known?.isWanted ? known : new SharedLoad((stopped) => this.#load(url, stopped))

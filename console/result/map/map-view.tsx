@@ -26,8 +26,9 @@ import { tilesOfQuery } from './tile-source.ts'
 import { TiledMap } from './tiled-map.tsx'
 
 /**
- * The geometries of a result on a map, or points of two columns of numbers. Selecting a shape selects its row, and the reverse. A
- * result of more geometries than the browser draws is drawn by tiles of the service, which runs the query again for each.
+ * The geometries of a result on a map, or points from two number columns. Selecting a shape selects its row, and the
+ * reverse. A result with more geometries than the browser can draw is drawn by tiles of the service, which runs the
+ * query again for each.
  */
 export default function MapView({ result, look, source }: ViewProps) {
   const { columns, rows } = result.progress.value
@@ -80,7 +81,7 @@ export default function MapView({ result, look, source }: ViewProps) {
   )
 }
 
-/** In place of a geometry column: two columns of numbers. */
+/** Instead of a geometry column: two number columns. */
 const ofNumbers = -1
 
 async function readFound(result: Result, drawn: number | PointColumns, colourBy: number | null) {
@@ -127,7 +128,7 @@ function MapBar(props: BarProps) {
 
 type Chosen = Readonly<{ found: Shapes; column: number; colourBy: number | null }>
 
-/** The queries of maps take no parameters: then only the rows that the browser has are drawn. */
+/** Queries of maps take no parameters: with them only the rows in the browser are drawn. */
 const tilesOf = async (
   source: ResultSource | undefined,
   columns: readonly ResultColumn[],
@@ -148,7 +149,7 @@ const tilesOf = async (
       )
     : undefined
 
-/** By the rows that the browser has. */
+/** Classes of the rows in the browser. */
 const classesOf = ({ features }: Shapes, colourBy: ResultColumn | undefined) =>
   colourBy &&
   classify(
@@ -235,7 +236,7 @@ function DrawnMap({ world, shapes, result, look, classes, of }: DrawnProps) {
         },
       },
     )
-    // Where the user has moved the map stays when its rows are read again.
+    // The view that the user moved to stays when the rows are read again.
     if (moved.current?.of === of) map.jumpTo(moved.current)
     map.on('moveend', ({ originalEvent }) => {
       if (originalEvent) moved.current = { of, center: map.getCenter(), zoom: map.getZoom() }
@@ -278,7 +279,7 @@ function entriesOf(found: Shapes, classes: Classes | undefined): readonly Legend
   return [...shapes, { colour: 'transparent', text: 'the selected row', isOutlined: true }]
 }
 
-/** The rows whose shapes are at a place, the uppermost first. */
+/** The rows whose shapes are at a place, the topmost first. */
 function rowsAt(map: MapLibre, { x, y, reach, isByKeyboard }: AskedPoint): readonly number[] {
   const layers = shapeLayers.filter((layer) => map.getLayer(layer))
   const exact = isByKeyboard ? [] : map.queryRenderedFeatures([x, y], { layers })

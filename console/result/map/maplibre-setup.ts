@@ -5,7 +5,7 @@ import { assetAddress } from '../../parts/browser/address.ts'
 import { adoptStyles } from '../../parts/browser/styles.ts'
 import { workerQuery } from '../ground/operator-style.ts'
 
-// Whoever opens a map imports this file.
+// Every module that opens a map imports this file.
 adoptStyles(mapCss)
 setWorkerUrl(assetAddress(mapWorker) + workerQuery)
 
@@ -16,7 +16,7 @@ export function whenStyled(map: MapLibre, change: () => void): void {
   else map.once('style.load', change)
 }
 
-/** Changes a style when all that it draws is loaded. */
+/** Changes a style when everything it draws is loaded. */
 export function whenLoaded(map: MapLibre, change: () => void): void {
   if (map.isStyleLoaded()) change()
   else map.once('idle', change)

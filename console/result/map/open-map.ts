@@ -11,7 +11,7 @@ type MapEvents = Readonly<{
   /** After a change of theme, which resets filters. */
   restyled?: () => void
   loading?: (isLoading: boolean) => void
-  /** A click, or Enter for the middle of the map. `reach`: how far around it to look, in pixels. */
+  /** Called for a click, or Enter at the middle of the map. `reach`: how far around it to search, in pixels. */
   ask?: (place: AskedPoint) => void
 }>
 
@@ -77,5 +77,5 @@ function listenFor(map: MapLibre, ask: (place: AskedPoint) => void): void {
 }
 
 const reachOfClick = 4
-/** Half of the square that is shown while the map has the focus: see `.map-middle`. */
+/** Half of the square shown while the map has the focus: see `.map-middle`. */
 const reachOfKeyboard = 20

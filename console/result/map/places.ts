@@ -4,10 +4,10 @@ import { feature } from 'topojson-client'
 import { assetAddress } from '../../parts/browser/address.ts'
 import { whenLoaded } from './maplibre-setup.ts'
 
-/** Who made the data below and on the map of countries. GeoNames asks for it. */
+/** The makers of the data below and on the map of countries. GeoNames requires it. */
 export const placesCredit = 'Natural Earth · GeoNames'
 
-/** The zoom is that from which on it is shown. The most important come first. */
+/** The zoom is the first at which the name is shown. The most important come first. */
 type Name = readonly [name: string, longitude: number, latitude: number, zoom: number]
 
 type Places = Readonly<{
@@ -55,8 +55,9 @@ const namesOf = (names: readonly Name[]) => ({
 })
 
 /**
- * Adds names of countries and cities, lakes and rivers to a map of the countries of the world, when it is drawn: what the map is about
- * comes first. `theme` is asked then. Names lie above areas and lines, and below points and labels of the map.
+ * Adds names of countries and cities, lakes and rivers to a map of the countries of the world once it is drawn: the
+ * map's own data comes first. `theme` is called then. Names are above areas and lines, and below points and labels of
+ * the map.
  */
 export function showPlaces(map: MapLibre, theme: () => Theme): void {
   readPlaces().then(

@@ -5,7 +5,7 @@ import type { ResultColumn } from '../worker/protocol.ts'
 
 type ChooserProps = Readonly<{ columns: readonly ResultColumn[]; look: ResultLook }>
 
-/** Chooses two columns of numbers as longitude and latitude. Columns that are named so are offered first. */
+/** Chooses two number columns as longitude and latitude. Columns with such names are offered first. */
 export function PointColumnsChooser({ columns, look }: ChooserProps) {
   const options = numbersOf(columns)
   const [wanted, want] = useState<Wanted>(look.points.peek() ?? offeredColumns(columns) ?? nothing)
@@ -51,7 +51,7 @@ const isWhole = (wanted: Wanted): wanted is PointColumns =>
 export const numbersOf = (columns: readonly ResultColumn[]): ChoiceOption[] =>
   columns.flatMap(({ name, type }, at) => (type === 'number' ? [{ at, name }] : []))
 
-/** Two columns of numbers that are named longitude and latitude, also after a prefix: `from_lon`, `from_lat`. */
+/** Two number columns named longitude and latitude, also after a prefix: `from_lon`, `from_lat`. */
 export function offeredColumns(columns: readonly ResultColumn[]): PointColumns | undefined {
   const numbers = numbersOf(columns).map(({ at, name }) => ({ at, name: name.toLowerCase() }))
   for (const [ofX, ofY] of names) {
@@ -65,7 +65,7 @@ export function offeredColumns(columns: readonly ResultColumn[]): PointColumns |
   return undefined
 }
 
-/** Pairs of names; what stands before them must be the same. */
+/** Pairs of names; both must have the same prefix. */
 const names = [
   [/^(|.*_)(?:longitude|lon|lng|long)$/, /^(|.*_)(?:latitude|lat)$/],
   [/^(|.*_)x$/, /^(|.*_)y$/],

@@ -10,7 +10,7 @@ export type RowsAtPlace = Readonly<{
   rows: readonly (readonly (string | null)[])[]
 }>
 
-/** A place on a map that the user asked about. */
+/** A place on a map that the user clicked. */
 export type AskedPlace<At> = Readonly<{ at: At; isByKeyboard: boolean }>
 
 /** Reads one more than is shown, to know whether there are more. */
@@ -19,7 +19,7 @@ const mostRows = mostRowsRead - 1
 
 type HereProps = Readonly<{
   read: (signal: AbortSignal) => Promise<RowsAtPlace>
-  /** Read again when it changes. */
+  /** Read again when this changes. */
   by: AskedPlace<unknown>
   close: () => void
 }>

@@ -10,7 +10,7 @@ import MapView from './map-view.tsx'
 
 const mostRows = 10_000
 
-/** The first rows of a table, drawn in the browser: for a key that gets no tiles. */
+/** The first rows of a table, drawn in the browser: for a key that cannot get tiles. */
 export function RowsMap({ schema, name }: TableName) {
   const text = `select * from ${nameOf({ schema, name })} limit ${mostRows}`
   const who = credential.value

@@ -24,6 +24,6 @@ async function readTile(operation: OperationId, { z, x, y }: TileAt, call: TileC
   return { bytes, isTruncated: header('carto-tile-truncated') !== undefined }
 }
 
-/** Makes a map of SQL, which the service keeps for a day. */
+/** Creates a map of SQL, which the service keeps for a day. */
 export const makeMap = (config: object, call: Pick<ApiCall, 'as' | 'signal'> = {}) =>
   requestJson<LayergroupDocument>('createMap', { ...call, json: config, isRepeatable: true })

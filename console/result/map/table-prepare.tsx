@@ -5,7 +5,7 @@ import { type AboutTable, prepareSql } from '../../geo/rows-sql.ts'
 import { ErrorNotice, Notice } from '../../parts/notice.tsx'
 import { useWork } from '../../parts/work.ts'
 
-/** Offers to prepare a table for maps, by a job, and waits for it. */
+/** Offers to prepare a table for maps by a job, and waits for it. */
 export function PrepareNotice({ table, done }: Readonly<{ table: AboutTable; done: () => void }>) {
   const { isBusy, error, begin } = useWork()
   if (!table.isStored) return null

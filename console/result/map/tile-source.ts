@@ -12,27 +12,30 @@ import {
 } from '../../geo/rows-sql.ts'
 import { makeMap, readMapTile, readTableTile } from './service-tiles.ts'
 
-/** A tile, and how it was drawn. `isTruncated`: it has too many rows to draw each. `percent`: the share of rows that was read. */
+/**
+ * A tile, and how it was drawn. `isTruncated`: it has too many rows to draw each. `percent`: the share of rows that was
+ * read.
+ */
 export type ReadTile = Readonly<{ bytes: ArrayBuffer; isTruncated: boolean; percent: number }>
 
 /** Tiles of the service. */
 export type TileSource = Readonly<{
-  /** Of the layer in its tiles. */
+  /** The name of the layer in its tiles. */
   layer: string
   isPoints: boolean
-  /** The least share of rows that a tile reads. */
+  /** The smallest share of rows that a tile reads. */
   percent: number
   read: (tile: TileAt, signal: AbortSignal) => Promise<ReadTile>
 }>
 
-/** A tile of a table shows as many rows. */
+/** A tile of a table shows this many rows. */
 export const mostInTile = 20_000
 /** A tile with more rows is sampled; others use the index. */
 const mostByIndex = 1_000_000
 
 type Drawn = Readonly<{ column: string; srid: number; isPoints: boolean; bounds: Box }>
 
-/** Many points are counted in cells, by a map of SQL; so is a column that the tiles of tables do not show. */
+/** Many points are counted in cells, by a map of SQL; so is a column that table tiles do not show. */
 export async function tilesOfTable(
   table: AboutTable,
   drawn: Drawn,
@@ -70,7 +73,7 @@ type QueryDrawn = Readonly<{
   as: Credential
 }>
 
-/** The rows of a query, however many they are. Undefined if the service makes no map of such a statement. */
+/** All rows of a query. Undefined if the service cannot make a map of the statement. */
 export async function tilesOfQuery(query: QueryDrawn, signal: AbortSignal): Promise<TileSource | undefined> {
   const { text, column, isPoints, colourBy, as } = query
   const colour = colourBy === null ? '' : `, q.${quoteName(colourBy)}::text as colour`
@@ -84,7 +87,7 @@ export async function tilesOfQuery(query: QueryDrawn, signal: AbortSignal): Prom
   }
 }
 
-/** The statement is no SELECT, or does not run without its session. */
+/** The statement is no SELECT, or does not run outside its session. */
 const noMap = ['map-invalid', 'database', 'not-found', 'api-forbidden'] as const
 
 const layerId = 'rows'
@@ -119,10 +122,10 @@ async function mapOf(
   })
 }
 
-/** Two pixels wide on a tile of MapLibre. */
+/** Two pixels wide on a MapLibre tile. */
 const cells = { threshold: 1, resolution: 1, placement: 'centroid' }
 
-/** The last zoom whose tiles have too many rows to be read, if they are spread evenly. */
+/** The last zoom whose tiles have too many rows to read, assuming evenly spread rows. */
 function deepestSampled(rows: number, [west, south, east, north]: Box): number {
   const part = Math.max((east - west) / 360, (north - south) / 170, 2 ** -20)
   const wholeZoom = Math.floor(-Math.log2(Math.min(1, part)))

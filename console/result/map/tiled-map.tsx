@@ -22,7 +22,7 @@ export type TiledMapProps = Readonly<{
   about: string
   classes?: Classes | undefined
   readHere: (box: Box, signal: AbortSignal) => Promise<RowsAtPlace>
-  /** Told of each tile that was not made. */
+  /** Called for each tile that failed. */
   failed?: (error: unknown) => void
 }>
 

@@ -1,13 +1,13 @@
 import { type PlanNode, textIn } from './plan-node.ts'
 
-/** What a node took itself, without the nodes below it. `hit` and `read` are buffers of 8 kB, if they were counted. */
+/** What a node took itself, without its children. `hit` and `read` are buffers of 8 kB, if they were counted. */
 export type OwnCosts = Readonly<{ ms: number; hit?: number; read?: number }>
 
 type Whole = { ms: number; hit: number; read: number }
 
 /**
- * PostgreSQL tells of each node what it took together with those below it, of times the average of its loops. A CTE is listed below
- * the node that has its WITH, but runs inside the scans of it. Processes below a Gather run at the same time.
+ * PostgreSQL reports for each node the total with its children, and times as the average of its loops. A CTE is listed
+ * below the node with its WITH, but runs inside its scans. Processes below a Gather run in parallel.
  */
 export function costsBelow(root: PlanNode): ReadonlyMap<PlanNode, OwnCosts> {
   const costs = new Map<PlanNode, OwnCosts>()
@@ -34,7 +34,7 @@ function walk(node: PlanNode, processes: number, visit: (node: PlanNode, process
   for (const child of node.Plans ?? []) walk(child, processesBelow(node, processes), visit)
 }
 
-/** As many as have run what is below a Gather. */
+/** The number of processes that ran the part below a Gather. */
 function processesBelow(node: PlanNode, processes: number): number {
   if (!/^Gather/.test(node['Node Type'])) return processes
   const [child] = node.Plans ?? []
@@ -43,7 +43,7 @@ function processesBelow(node: PlanNode, processes: number): number {
 
 const cteOf = (node: PlanNode) => /^CTE (.*)$/s.exec(textIn(node, 'Subplan Name') ?? '')?.[1]
 
-/** The first scan of a CTE runs it, up to what it reads. What is left is for the next ones. */
+/** The first scan of a CTE runs it, up to what it reads. The rest counts for the next scans. */
 function withoutCte(node: PlanNode, own: Whole, ctes: Map<string, Whole>): Whole {
   const name = node['Node Type'] === 'CTE Scan' ? textIn(node, 'CTE Name') : undefined
   const cte = name === undefined ? undefined : ctes.get(name)

@@ -58,7 +58,7 @@ export function PlanTree({ lines }: Readonly<{ lines: readonly PlanLine[] }>) {
   )
 }
 
-/** Those that are not below a collapsed one. */
+/** The lines that are not below a collapsed one. */
 function openLines(lines: readonly PlanLine[], closed: ReadonlySet<number>): readonly ShownLine[] {
   const open: ShownLine[] = []
   let hiddenFrom = Number.POSITIVE_INFINITY
@@ -70,7 +70,7 @@ function openLines(lines: readonly PlanLine[], closed: ReadonlySet<number>): rea
   return open
 }
 
-/** Does what a key means. Returns the row to move to, -1 for none, undefined for another key. */
+/** Handles a key. Returns the row to move to, -1 for none, undefined for another key. */
 function keyOf(
   key: string,
   shown: readonly ShownLine[],
@@ -139,7 +139,7 @@ type NodeProps = Readonly<{
   stopHere: () => void
 }>
 
-/** Its keys are those of the tree. */
+/** The tree handles its keys. */
 function Node({ line, isOpen, isStop, isMet, toggle, stopHere }: NodeProps) {
   const { met, level, position, size, isSlowest } = line
   return (

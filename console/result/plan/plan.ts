@@ -5,13 +5,13 @@ import { type PlanNode, textIn } from './plan-node.ts'
 /** One node of a plan, as a line of a tree. Children follow their parent. */
 export type PlanLine = Readonly<{
   level: number
-  /** Among the children of its parent, from 1 on, and how many those are. */
+  /** Its position among the children of its parent, from 1, and their number. */
   position: number
   size: number
   hasChildren: boolean
   title: string
   detail: string
-  /** What the planner expects the node to cost, with those below it. */
+  /** What the planner expects the node to cost, children included. */
   startCost: number
   cost: number
   /** In all loops. */
@@ -25,13 +25,13 @@ export type PlanLine = Readonly<{
 
 export type Plan = Readonly<{
   lines: readonly PlanLine[]
-  /** Times of the whole, and of triggers. */
+  /** Total times, and times of triggers. */
   facts: readonly string[]
   /** As PostgreSQL wrote it. */
   text: string
 }>
 
-/** Without a node: a statement that a rule has replaced by one without a plan. */
+/** Without a node: a rule replaced the statement by one without a plan. */
 type Document = Readonly<{
   Plan?: PlanNode
   'Execution Time'?: number
@@ -40,14 +40,17 @@ type Document = Readonly<{
   Triggers?: readonly Readonly<Record<string, unknown>>[]
 }>
 
-/** Reads the output of EXPLAIN (FORMAT JSON). Rules can make several statements of one. */
+/** Reads the output of EXPLAIN (FORMAT JSON). Rules can turn one statement into several. */
 export function readPlan(text: string): Plan {
   const documents = JSON.parse(text) as readonly Document[]
   const lines = documents.flatMap(({ Plan: root }) => (root ? linesOf(root) : []))
   return { lines: markSlowest(lines), facts: documents.flatMap(factsOf), text: inLines(text) }
 }
 
-/** The service writes a row of JSON as one line, with a space for each line break of a value. In the plan each of these came before an indentation. */
+/**
+ * The service writes a row of JSON as one line, with a space for each line break in a value. In the plan each line
+ * break came before an indentation.
+ */
 const inLines = (text: string) =>
   text.includes('\n')
     ? text
@@ -130,7 +133,7 @@ function titleOf(node: PlanNode): string {
     .join(' ')
 }
 
-/** An inner join, and an update of the one table, go without saying. */
+/** Inner joins, and updates of the only table, are not mentioned. */
 function joinOf(node: PlanNode): string | undefined {
   const join = textIn(node, 'Join Type')
   if (join !== undefined) return join === 'Inner' ? undefined : `(${join})`

@@ -5,7 +5,7 @@ import type { Result } from '../result.ts'
 /** Called with another way to draw the chart of a part. */
 export type ChangeChart = (chart: ChartDefinition) => void
 
-/** Of a part whose code is loaded when there is one: a chart or a map. */
+/** The props of a part whose code is loaded on demand: a chart or a map. */
 export type DrawnPartProps = Readonly<{
   part: DashboardPart
   result: Result

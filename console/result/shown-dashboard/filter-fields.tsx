@@ -8,7 +8,7 @@ type FilterFieldsProps = Readonly<{
   change: (texts: FilterTexts) => void
 }>
 
-/** The values that a dashboard begins with. */
+/** The initial values of a dashboard's filters. */
 export const defaultTexts = (filters: readonly DashboardFilter[]): FilterTexts =>
   Object.fromEntries(filters.map(({ param, default: value }) => [param, String(value ?? '')]))
 
@@ -65,7 +65,7 @@ function FilterInput({ filter: { type, options, default: value }, given, text, c
   )
 }
 
-/** A field of the kind of the value, if it can show the values that are there: `today` is a date too. */
+/** An input for the type of the value, if it can show the current values: `today` is a date too. */
 function inputOf(type: FilterType, ...values: readonly string[]) {
   const known = inputs[type]
   return known && values.every((value) => value === '' || known.form.test(value))

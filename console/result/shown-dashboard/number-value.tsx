@@ -8,7 +8,7 @@ type NumberValueProps = Readonly<{
   column: string | undefined
 }>
 
-/** One value of the first row, large. */
+/** One value of the first row, in large type. */
 export function NumberValue({ columns, rows, column }: NumberValueProps) {
   const at = column === undefined ? 0 : columns.findIndex(({ name }) => name === column)
   const [row] = rows
@@ -26,7 +26,7 @@ export function NumberValue({ columns, rows, column }: NumberValueProps) {
   )
 }
 
-/** With commas between thousands, and every digit: `1,234,567.89`. Another text as it is. */
+/** With commas between thousands, and every digit: `1,234,567.89`. Other texts are unchanged. */
 export const shownNumber = (text: string) =>
   /^-?\d+(\.\d+)?$/.test(text) ? text.replace(/^-?\d+/, (whole) => grouped(whole)) : text
 

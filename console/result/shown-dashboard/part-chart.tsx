@@ -13,7 +13,7 @@ import { mostRows } from './read-part.ts'
 
 adoptStyles(resultCss)
 
-/** A chart of the rows of a part, with its choices where it is changed. */
+/** A chart of a part's rows, with its choices in the editor. */
 export default function PartChart({ part, result, changeChart }: DrawnPartProps) {
   const { columns, rows } = result.progress.value
   const spec = part.chart ?? firstChart(columns)

@@ -33,7 +33,7 @@ type Loader = () => Promise<{ default: ComponentType<DrawnPartProps> }>
 const loadMap: Loader = () => import('./part-map.tsx')
 const loadChart: Loader = () => import('./part-chart.tsx')
 
-/** The code of maps and charts is loaded when there is one. */
+/** The code of maps and charts is loaded on demand. */
 function Lazy({ load, ...props }: DrawnPartProps & Readonly<{ load: Loader }>) {
   const loaded = useLoaded(load, [load])
   return <Load from={loaded}>{({ default: Drawn }) => <Drawn {...props} />}</Load>

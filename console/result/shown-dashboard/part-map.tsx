@@ -29,7 +29,7 @@ export default function PartMap({ result }: Readonly<{ result: Result }>) {
   )
 }
 
-/** With parameters a map is drawn of the rows that are here, and asks for no others. */
+/** With parameters a map draws only the rows in the browser. */
 const unusedSource = {
   text: '',
   params: [],

@@ -5,7 +5,7 @@ import { Result } from '../result.ts'
 import type { ResultColumn, ResultRow } from '../worker/protocol.ts'
 import { inTurn } from './in-turn.ts'
 
-/** The values of the filters by their parameters, as they are sent. An empty one is not sent. */
+/** The values of the filters by parameter, as they are sent. Empty ones are left out. */
 export type FilterTexts = Readonly<Record<string, string>>
 
 export type PartSource = Readonly<{
@@ -15,12 +15,12 @@ export type PartSource = Readonly<{
   texts: FilterTexts
 }>
 
-/** What is read of a part. `result` holds rows that are not read yet, in a worker. */
+/** What was read of a part. `result` holds rows that are not read yet, in a worker. */
 export type PartRows =
   | Readonly<{ kind: 'rows'; columns: readonly ResultColumn[]; rows: readonly ResultRow[] }>
   | Readonly<{ kind: 'result'; result: Result }>
 
-/** Of one request. */
+/** The limit of rows in one request. */
 export const mostRows: Readonly<Record<PartKind, number>> = {
   table: 1_000,
   number: 1,
@@ -28,7 +28,7 @@ export const mostRows: Readonly<Record<PartKind, number>> = {
   map: 10_000,
 }
 
-/** Reads a part as the key of the session, or as nobody. Whoever gets a result must drop it. */
+/** Reads a part with the session's key, or without a key. The caller must drop the result. */
 export function readPart(source: PartSource, signal: AbortSignal): Promise<PartRows> {
   return inTurn(signal, async () => {
     const result = openResult(source)
@@ -37,7 +37,7 @@ export function readPart(source: PartSource, signal: AbortSignal): Promise<PartR
     try {
       await result.ended
       signal.throwIfAborted()
-      // A worker that is dropped answers nothing: from here on this function, or its caller, drops the result.
+      // A dropped worker sends no answer: from here on this function, or its caller, drops the result.
       signal.removeEventListener('abort', stop)
       const { kind } = result.outcome.peek()!
       const error = result.error.peek()
@@ -73,7 +73,7 @@ function openResult({ account, part: { query, as }, queries, texts }: PartSource
   )
 }
 
-/** Those of the parameters that the query has. An array takes one value. */
+/** The texts for the parameters of the query. An array takes one value. */
 export function textsFor(queries: PartSource['queries'], query: string, texts: FilterTexts): FilterTexts {
   const params = Object.hasOwn(queries, query) ? queries[query]!.params : {}
   const sent = Object.entries(texts).filter(([name, text]) => text !== '' && Object.hasOwn(params, name))

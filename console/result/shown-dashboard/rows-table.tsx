@@ -14,7 +14,9 @@ type RowsTableProps = Readonly<{
   rows: readonly ResultRow[]
 }>
 
-/** The rows of a part as a table. It draws some, and more when asked. The order that is chosen stays when they are read again. */
+/**
+ * The rows of a part as a table. It draws some, and more on request. The chosen order stays when they are read again.
+ */
 export function RowsTable({ label, columns, rows }: RowsTableProps) {
   const [wanted, want] = useState(step)
   const [order, setOrder] = useState<ResultOrder | undefined>(undefined)

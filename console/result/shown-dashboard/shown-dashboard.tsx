@@ -19,17 +19,20 @@ export type Drawable = Pick<DashboardDocument, 'filters' | 'parts' | 'queries' |
 type ShownDashboardProps = Readonly<{
   account: string
   dashboard: Drawable
-  /** Values of filters to begin with, where others than the defaults. */
+  /** Initial values of filters that differ from the defaults. */
   texts?: FilterTexts
   changed?: (texts: FilterTexts) => void
-  /** What stands in place of the parts if there are none. */
+  /** Shown in place of the parts if there are none. */
   empty?: ComponentChildren
-  /** Beside the title of a part, where parts are changed. They then keep their order in the document, so that the focus stays. */
+  /**
+   * Shown beside the title of a part in the editor. Parts then keep their order in the document, so that the focus
+   * stays.
+   */
   acts?: (part: DashboardPart) => ComponentChildren
   changeChart?: (part: DashboardPart, chart: ChartDefinition) => void
 }>
 
-/** The filters and parts of a dashboard. Each part is read by itself. */
+/** The filters and parts of a dashboard. Each part is read separately. */
 export function ShownDashboard({ account, dashboard, acts, empty, ...given }: ShownDashboardProps) {
   const { filters, parts, queries } = dashboard
   const [chosen, choose] = useState<FilterTexts>(given.texts ?? {})
@@ -67,7 +70,7 @@ export function ShownDashboard({ account, dashboard, acts, empty, ...given }: Sh
   )
 }
 
-/** From the top left, which is the order for a keyboard and on a narrow screen. */
+/** From the top left, which is the order for the keyboard and on a narrow screen. */
 const inOrder = (parts: readonly DashboardPart[]) =>
   parts.toSorted((one, other) => one.y - other.y || one.x - other.x)
 
@@ -88,7 +91,7 @@ function RefreshChoice({ seconds, first, choose }: RefreshProps) {
   )
 }
 
-/** As choices, with one more that is not among the usual ones. */
+/** As choices, with one more if it is not among the usual ones. */
 export function refreshOptions(other: number | null): (readonly [value: string, shown: string])[] {
   const known = [10, 30, 60, 300, 3_600]
   const all = other === null || known.includes(other) ? known : [...known, other].sort((a, b) => a - b)

@@ -10,16 +10,16 @@ import { usePart } from './use-part.ts'
 
 type ShownPartProps = PartSource &
   Readonly<{
-    /** Read again when it changes. */
+    /** Read again when this changes. */
     round: number
-    /** Beside the title: how the part is changed. */
+    /** Shown beside the title: ways to change the part. */
     acts?: ComponentChildren
     changeChart?: ChangeChart | undefined
   }>
 
 export const titleOf = ({ title, query }: PartSource['part']) => title || query
 
-/** A part of a dashboard: its title, and its rows or what is wrong with them. */
+/** A part of a dashboard: its title, and its rows or the error. */
 export function ShownPart({ round, acts, changeChart, ...source }: ShownPartProps) {
   const { part } = source
   const [again, setAgain] = useState(0)
@@ -58,5 +58,5 @@ export function ShownPart({ round, acts, changeChart, ...source }: ShownPartProp
   )
 }
 
-/** What was read for another way to show the rows is of no use. */
+/** Rows read for one kind of view cannot be used for another. */
 const kindOf = (as: PartSource['part']['as']) => (as === 'map' || as === 'chart' ? 'result' : 'rows')

@@ -1,12 +1,12 @@
 import type { ResultColumn, ResultOrder, ResultRow } from '../worker/protocol.ts'
 
-/** The next order after a press on the head of a column: ascending, descending, as the query says. */
+/** The next order after a press on a column head: ascending, descending, as in the query. */
 export function nextOrder(order: ResultOrder | undefined, column: number): ResultOrder | undefined {
   if (order?.column !== column) return { column, isDescending: false }
   return order.isDescending ? undefined : { column, isDescending: true }
 }
 
-/** Numbers by value, texts as people read them, `item 9` before `item 10`. NULL is last in both directions. */
+/** Sorts numbers by value, texts as people read them, `item 9` before `item 10`. NULL is last in both directions. */
 export function sortedRows(
   columns: readonly ResultColumn[],
   rows: readonly ResultRow[],
@@ -24,12 +24,12 @@ export function sortedRows(
   })
 }
 
-/** They are shown as ISO 8601, with fractions of seconds of any length. */
+/** Times are compared as ISO 8601, with fractions of seconds of any length. */
 const compareTimes = (one: string, other: string) => (one < other ? -1 : one > other ? 1 : 0)
 
 const compareTexts = new Intl.Collator(undefined, { numeric: true }).compare
 
-/** Digits count that a number of JavaScript does not keep; NaN is above all numbers, as in PostgreSQL. */
+/** Digits beyond JavaScript's numbers count; NaN is above all numbers, as in PostgreSQL. */
 function compareNumbers(one: string, other: string): number {
   const [a, b] = [Number(one), Number(other)]
   if (Number.isNaN(a) || Number.isNaN(b)) return Number(Number.isNaN(a)) - Number(Number.isNaN(b))

@@ -4,8 +4,8 @@ import { type PartRows, type PartSource, readPart, textsFor } from './read-part.
 export type PartState = Readonly<{ found: PartRows | undefined; error: unknown; isLoading: boolean }>
 
 /**
- * The rows of a part, read again in each round. The former ones stay until the new ones are there. A round that begins while the
- * same rows are on their way asks for nothing: a query that takes longer than a round would never end.
+ * The rows of a part, read again in each round. The former ones stay until the new ones arrive. A round that begins
+ * while the same rows are loading sends nothing: otherwise a query longer than a round would never end.
  */
 export function usePart(source: PartSource, round: number): PartState {
   const [state, setState] = useState<PartState>({ found: undefined, error: undefined, isLoading: true })
@@ -33,7 +33,7 @@ export function usePart(source: PartSource, round: number): PartState {
   return state
 }
 
-/** Equal for what has the same rows. */
+/** Equal for parts with the same rows. */
 function keyOf({ account, part: { query, as }, texts, queries }: PartSource): string {
   const about = Object.hasOwn(queries, query) ? queries[query] : null
   return JSON.stringify([account, query, as, textsFor(queries, query, texts), about])

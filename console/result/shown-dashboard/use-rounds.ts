@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 
 export type Rounds = Readonly<{ round: number; readAt: Date; refresh: () => void }>
 
-/** Counts the rounds in which parts are read: one when asked, and one every so many seconds while the page is visible. */
+/** Counts the rounds in which parts are read: one on request, and one every `seconds` while the page is visible. */
 export function useRounds(seconds: number | null): Rounds {
   const [state, setState] = useState(() => ({ round: 0, readAt: new Date() }))
   const refresh = () => setState(({ round }) => ({ round: round + 1, readAt: new Date() }))

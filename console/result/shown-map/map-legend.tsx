@@ -1,6 +1,6 @@
 import type { MapLegendSection } from '../../../src/contract/documents.ts'
 
-/** What the colours of a map mean, by section. */
+/** The meaning of a map's colours, by section. */
 export function MapLegend({ legend }: Readonly<{ legend: readonly MapLegendSection[] }>) {
   return (
     <>

@@ -16,18 +16,18 @@ type Theme = 'light' | 'dark'
 
 type ShownMapEvents = Readonly<{
   styled: (document: StyleDocument) => void
-  /** With whom to name for the basemap, as HTML. */
+  /** Called with the attributions of the basemap, as HTML. */
   credited: (attributions: readonly string[]) => void
-  /** With what to tell the viewer; empty: nothing. */
+  /** Called with a message for the viewer; empty for none. */
   failed: (text: string) => void
   loading: (isLoading: boolean) => void
-  /** By the user. */
+  /** Called after a move by the user. */
   moved: (box: readonly [number, number, number, number]) => void
 }>
 
 export type OpenedMap = Readonly<{ show: (theme: Theme) => void; close: () => void }>
 
-/** Opens a map in an element as soon as its style is there. `show` draws it for a theme. */
+/** Opens a map in an element as soon as its style is loaded. `show` draws it for a theme. */
 export function openShownMap(
   holder: HTMLElement & { map?: MapLibre },
   style: (theme: Theme) => Promise<StyleDocument>,
@@ -106,7 +106,7 @@ function makeMap(
   return map
 }
 
-/** So that neither the title nor the legend covers what is shown. */
+/** So that neither the title nor the legend covers the data. */
 const paddingIn = ({ clientWidth }: HTMLElement) =>
   clientWidth < 800
     ? { top: 70, right: 20, bottom: 50, left: 20 }
@@ -115,7 +115,7 @@ const paddingIn = ({ clientWidth }: HTMLElement) =>
 function listen(map: MapLibre, ground: Ground, { failed, loading, moved }: ShownMapEvents): void {
   map.on('dataloading', () => loading(true))
   map.on('idle', () => loading(false))
-  // The viewer is not told what the service says of its tables.
+  // The service's errors about its tables are not shown to the viewer.
   map.on('error', (event) => ground.tells(event) || failed('A part of this map cannot be loaded.'))
   map.on('movestart', () => failed(''))
   map.on('moveend', (event) => {

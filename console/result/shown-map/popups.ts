@@ -1,7 +1,7 @@
 import { type MapGeoJSONFeature, type Map as MapLibre, type Point, Popup } from 'maplibre-gl'
 import type { MapPageMetadata } from '../../../src/contract/documents.ts'
 
-/** Shows the values of the feature that is clicked, or with Enter of that in the middle of the map. */
+/** Shows the values of the feature that is clicked, or with Enter those at the middle of the map. */
 export function showPopups(map: MapLibre): void {
   let popup: Popup | undefined
   const ask = (x: number, y: number, reach: number, isByKeyboard: boolean) => {
@@ -17,7 +17,7 @@ export function showPopups(map: MapLibre): void {
   map.on('click', ({ point: { x, y } }) => ask(x, y, 4, false))
   map.getCanvas().addEventListener('keydown', (event) => {
     if (event.key !== 'Enter') return
-    // Else this key would also press the button that closes the popup, which has the focus then.
+    // Otherwise this key would also press the popup's close button, which has the focus then.
     event.preventDefault()
     const { clientWidth, clientHeight } = map.getCanvas()
     ask(clientWidth / 2, clientHeight / 2, 20, true)
@@ -32,7 +32,7 @@ export function showPopups(map: MapLibre): void {
 
 type Found = Readonly<{ feature: MapGeoJSONFeature; columns: readonly string[] }>
 
-/** The uppermost feature with a popup. It is found as soon as it is drawn, also while other tiles are loading. */
+/** The topmost feature with a popup. It is found as soon as it is drawn, while other tiles are loading. */
 function featureAt(map: MapLibre, x: number, y: number, reach: number): Found | undefined {
   const style = map.getStyle()
   const popup = (style?.metadata as { cartage?: MapPageMetadata } | undefined)?.cartage?.popup ?? {}
@@ -60,7 +60,7 @@ function contentOf({ properties }: MapGeoJSONFeature, columns: readonly string[]
   return list
 }
 
-/** Numbers as people read them. A web address becomes a link. */
+/** Numbers in the form people read. A web address becomes a link. */
 function shownValue(value: unknown): Node {
   if (value === undefined || value === null || value === '') return document.createTextNode('–')
   if (typeof value === 'number') return document.createTextNode(numbers.format(value))

@@ -14,11 +14,11 @@ type ShownMapProps = Readonly<{
   style: (theme: 'light' | 'dark') => Promise<StyleDocument>
   /** Adds a key to the requests for tiles. */
   transformRequest?: RequestTransformFunction
-  /** Told of the box that is shown, after each move of the user. */
+  /** Called with the visible box after each move of the user. */
   moved?: (box: readonly [number, number, number, number]) => void
 }>
 
-/** A map as people see it: with its title, legend, popups, scale and attribution. */
+/** A map as people see it: with title, legend, popups, scale and attribution. */
 export function ShownMap({ style, transformRequest, moved }: ShownMapProps) {
   const holder = useRef<HTMLDivElement>(null)
   const [about, setAbout] = useState<MapPageMetadata | undefined>(undefined)
@@ -65,7 +65,7 @@ export function ShownMap({ style, transformRequest, moved }: ShownMapProps) {
   )
 }
 
-/** On a narrow screen it is closed, so that the map is seen. */
+/** On a narrow screen it is closed, so that the map is visible. */
 function AboutMap({ about: { title, description, legend } }: Readonly<{ about: MapPageMetadata }>) {
   const items = legend.reduce((sum, section) => sum + section.items.length, 0)
   if (description === '' && items === 0) return <h1 class="map-about map-about-title">{title}</h1>
@@ -86,7 +86,7 @@ function Credits({ of }: Readonly<{ of: readonly string[] }>) {
   return <div class="map-attribution" ref={line} />
 }
 
-/** Of the sources, as HTML. Whom to name for the countries of the world is told when they are drawn. */
+/** The attributions of the sources, as HTML. Those of the countries are added when they are drawn. */
 function attributionsOf({ sources, metadata }: StyleDocument): readonly string[] {
   const { basemap } = metadata.cartage as MapPageMetadata
   return Object.entries(sources)

@@ -1,4 +1,4 @@
-/** What a picture says of itself in its first bytes. Without a size its pixels are unknown. */
+/** What a picture's first bytes say about it. Without a size its pixels are unknown. */
 export type ImageFacts = Readonly<{ kind: ImageKind; width?: number; height?: number }>
 export type ImageKind = 'png' | 'jpeg' | 'gif' | 'webp'
 
@@ -20,7 +20,7 @@ function fromHex(text: string): Uint8Array<ArrayBuffer> {
   return bytes
 }
 
-/** Of a small or capital letter, or 0 to 9. */
+/** The value of a letter of either case, or of 0 to 9. */
 const digit = (code: number) => (code < 58 ? code - 48 : (code | 32) - 87)
 
 function fromDataUrl(text: string): Uint8Array<ArrayBuffer> | undefined {
@@ -33,7 +33,7 @@ function fromDataUrl(text: string): Uint8Array<ArrayBuffer> | undefined {
   }
 }
 
-/** By its first bytes, whatever its name or type says. */
+/** By its first bytes, whatever its name or type. */
 export function readImage(bytes: Uint8Array<ArrayBuffer>): ImageFacts | undefined {
   const kind = kinds.find(([, begin]) => begin.test(firstHex(bytes)))?.[0]
   if (!kind) return undefined
@@ -55,7 +55,7 @@ const kinds: readonly (readonly [ImageKind, RegExp])[] = [
   ['webp', /^52494646.{8}57454250/],
 ]
 
-/** Width and height. They throw if the bytes end before. */
+/** Width and height. Throws if the bytes end before. */
 const sizes: Readonly<Record<ImageKind, (view: DataView) => readonly [number, number]>> = {
   png: (view) => [view.getUint32(16), view.getUint32(20)],
   gif: (view) => [view.getUint16(6, true), view.getUint16(8, true)],

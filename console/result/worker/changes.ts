@@ -3,7 +3,7 @@ import type { Compared, CompareKey, RowChange, WantedRowChanges } from './protoc
 import { shownCell } from './shown-cell.ts'
 import type { StoredRows } from './stored-rows.ts'
 
-/** The rows of an answer that came earlier, compared with those of this one. */
+/** Compares the rows of an earlier answer with those of this one. */
 export class Comparison {
   readonly compared: Compared
   readonly #before: StoredRows
@@ -14,7 +14,7 @@ export class Comparison {
   readonly #gone: number[] = []
   readonly #changed: (readonly [before: number, now: number])[] = []
 
-  /** `key`: the place of a column; null compares whole rows, undefined takes the best column. */
+  /** `key`: a column's index; null compares whole rows, undefined takes the best column. */
   constructor(before: StoredRows, now: StoredRows, key: CompareKey | undefined) {
     this.#before = before
     this.#now = now
@@ -44,7 +44,7 @@ export class Comparison {
     return all.slice(from, from + count).map(([before, now]) => this.#changeOf(before, now))
   }
 
-  /** cartodb_id, or else the first column that names each row on both sides. */
+  /** cartodb_id, or else the first column whose values are unique on both sides. */
   #bestKey(): ColumnPair | undefined {
     const isFirst = ({ name }: ColumnPair) => name === 'cartodb_id'
     const wanted = [...this.#pairs.filter(isFirst), ...this.#pairs.filter((pair) => !isFirst(pair))]
@@ -109,7 +109,7 @@ type RawRow = readonly (string | undefined)[]
 
 type BothValues = Pick<RowChange['cells'][number], 'before' | 'now'>
 
-/** Values whose beginnings are the same are shown from shortly before their first difference on. */
+/** Values with the same beginning are shown from shortly before their first difference. */
 function apart(cell: BothValues, former: string | undefined, current: string | undefined): BothValues {
   const isAlike = cell.before && cell.before.slice(0, mostAlike) === cell.now?.slice(0, mostAlike)
   if (!isAlike || !former || !current) return cell
@@ -122,18 +122,18 @@ function apart(cell: BothValues, former: string | undefined, current: string | u
   return { before: cut(one), now: cut(other) }
 }
 
-/** What the page shows of a value, about. */
+/** About as much of a value as the page shows. */
 const mostAlike = 118
 
 /** A column that both answers have. */
 type ColumnPair = Readonly<{ name: string; type: string; before: number; now: number }>
 
-/** Of each change at most as many columns are shown. */
+/** The most columns shown of each change. */
 const mostCells = 20
 
 const namesOf = ({ columns }: StoredRows) => columns.map(({ name }) => name)
 
-/** By name; the second column of a name belongs to the second one. */
+/** By name; the second column of a name is paired with the second one. */
 function pairsOf(before: StoredRows, now: StoredRows): readonly ColumnPair[] {
   const taken = new Set<number>()
   return now.columns.flatMap(({ name, type }, at) => {
@@ -161,9 +161,9 @@ function keyReader(key: ColumnPair | undefined, pairs: readonly ColumnPair[]) {
     key ? valueAt(row, key[side]) : pairs.map((pair) => valueAt(row, pair[side])).join()
 }
 
-/** The rows of an answer by their key. Rows of the same key are taken in their order. */
+/** The rows of an answer by key. Rows with the same key are taken in order. */
 class RowsByKey {
-  /** Rows whose key an earlier row has. */
+  /** The number of rows whose key an earlier row has. */
   repeated = 0
   readonly #first = new Map<string, number>()
   readonly #next: Int32Array

@@ -34,7 +34,7 @@ export type ResultProgress = Readonly<{ rows: number; bytes: number; columns: re
 /** Questions to the worker, each with its answer. */
 export type Questions = {
   rows: { ask: Readonly<{ from: number; count: number }>; answer: readonly ResultRow[] }
-  /** Rows with full values, for some of the columns. */
+  /** Rows with full values of some columns. */
   whole: {
     ask: Readonly<{ top: number; bottom: number; left: number; right: number }>
     answer: readonly ResultRow[]
@@ -43,7 +43,7 @@ export type Questions = {
   cell: { ask: Readonly<{ row: number; column: number }>; answer: string | null }
   /** The bytes of a cell with bytea or a data: URL; null for any other value. */
   bytes: { ask: Readonly<{ row: number; column: number }>; answer: CellBytes | null }
-  /** The answer as it came. */
+  /** The answer as it arrived. */
   answer: { ask: Readonly<Record<never, never>>; answer: Blob }
   sort: { ask: Readonly<{ order: ResultOrder | null }>; answer: null }
   /** The next cell that contains the text, from a row on, wrapping around. */
@@ -51,13 +51,16 @@ export type Questions = {
     ask: Readonly<{ text: string; from: number }>
     answer: Readonly<{ row: number; column: number }> | null
   }
-  /** The geometries of a column, with the values of another column that colours them. */
+  /** The geometries of a column, with the values of another column that gives their colour. */
   shapes: { ask: Readonly<{ column: number; colourBy: number | null }>; answer: Shapes }
-  /** Points of two columns of numbers, as longitude and latitude. */
+  /** Points from two number columns, as longitude and latitude. */
   points: { ask: Readonly<{ x: number; y: number; colourBy: number | null }>; answer: Shapes }
-  /** What a chart of all rows draws. */
+  /** The data of a chart of all rows. */
   chart: { ask: Readonly<{ spec: ChartDefinition }>; answer: ChartData | ChartProblem }
-  /** The rows of an earlier answer beside those of this one. `key`: a column; null for whole rows, undefined for the best column. */
+  /**
+   * Compares the rows of an earlier answer with those of this one. `key`: a column; null for whole rows, undefined for
+   * the best column.
+   */
   compare: { ask: Readonly<{ before: Blob; key: CompareKey | undefined }>; answer: Compared }
   /** Of the last comparison. */
   changes: { ask: WantedRowChanges; answer: readonly RowChange[] }
@@ -68,7 +71,7 @@ export const mostCompared = 200_000
 export const mostComparedBytes = 64_000_000
 export const changeKinds = ['changed', 'added', 'gone'] as const
 export type ChangeKind = (typeof changeKinds)[number]
-/** The place of a column; null for whole rows. */
+/** The index of a column; null for whole rows. */
 export type CompareKey = number | null
 export type Compared = Readonly<{
   key: CompareKey

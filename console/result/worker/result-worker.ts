@@ -91,7 +91,7 @@ async function compare(before: Blob, key: CompareKey | undefined): Promise<Compa
   earlier.add(new Uint8Array(await before.arrayBuffer()))
   earlier.readTail()
   const made = new Comparison(earlier, stored, key)
-  // A large answer may be read later than a small one that was chosen after it.
+  // Reading a large answer may take longer than reading a small one chosen after it.
   if (mine === lastCompared) comparison = made
   return made.compared
 }

@@ -16,8 +16,8 @@ export function shownCell(raw: string | undefined, { type, pgtype }: ResultColum
 const isoTime = /^(\d{4,}-\d\d-\d\d)T(\d\d:\d\d:\d\d(?:\.\d+)?)(Z|[+-]\d\d(?::\d\d)*)$/
 
 /**
- * A day as `2026-01-31`, a time as `2026-01-31 10:00:00`, with its zone if it has one. The service sends all of them as ISO 8601
- * with a zone, which is true for a timestamptz only.
+ * A day as `2026-01-31`, a time as `2026-01-31 10:00:00`, with its zone if it has one. The service sends all of them as
+ * ISO 8601 with a zone, which is true only for a timestamptz.
  */
 export function shownTime(value: string, pgtype: string | undefined): string {
   const found = isoTime.exec(value)

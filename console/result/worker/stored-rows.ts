@@ -33,7 +33,7 @@ export class StoredRows {
     if (this.#columns.length === 0 && this.count > 0) this.#read(0)
   }
 
-  /** The answer as it came. */
+  /** The answer as it arrived. */
   get answer(): Blob {
     return new Blob(this.#chunks as Uint8Array<ArrayBuffer>[])
   }
@@ -97,7 +97,7 @@ export class StoredRows {
     return this.#findBetween(wanted, first, this.count) ?? this.#findBetween(wanted, 0, first)
   }
 
-  /** A time is found as it is shown, too: `2026-01-31 10:00`. */
+  /** A time is also found in the form that is shown: `2026-01-31 10:00`. */
   #wanted(text: string): Wanted {
     const times = this.#columns.flatMap(({ type }, at) => (type === 'date' && /\d/.test(text) ? [at] : []))
     const sent = text.replace(/(\d) (\d)/, '$1t$2').replace(/ .*/, '')

@@ -22,7 +22,7 @@ export function sqlLanguage(catalog: Catalog): Extension {
 }
 
 function namespaceOf({ tables }: Catalog): SQLNamespace {
-  // No prototype: a schema or table can be called __proto__.
+  // No prototype: a schema or table may be named __proto__.
   const schemas: Record<string, Record<string, SQLNamespace>> = Object.create(null)
   for (const table of tables) {
     schemas[table.schema] ??= Object.create(null)

@@ -24,7 +24,7 @@ export type EditorAct = keyof typeof acts
 
 /** What the page can do with the editor. */
 export type EditorHandle = Readonly<{
-  /** The selection if there is one, else the statement at the cursor. */
+  /** The selection, or else the statement at the cursor. */
   current: () => StatementRange | undefined
   all: () => readonly StatementRange[]
   /** Marks the word at a position as an error. */
@@ -32,9 +32,12 @@ export type EditorHandle = Readonly<{
   clearMarks: () => void
   /** Replaces the selection. The cursor goes `back` characters before the end. */
   insert: (text: string, back?: number) => void
-  /** Replaces a range by a text with other spaces, as one step to undo. Returns false if the range has changed since it was read. */
+  /**
+   * Replaces a range by a text with other spaces, as one undo step. Returns false if the range has changed since it was
+   * read.
+   */
   replace: (range: StatementRange, text: string) => boolean
-  /** What a key does too. */
+  /** Runs the act of a key. */
   act: (act: EditorAct) => void
   focus: () => void
 }>
@@ -111,7 +114,7 @@ function handleOf(view: EditorView): EditorHandle {
     },
     insert: (text, back = 0) => {
       const { from, to } = view.state.selection.main
-      // A name that touches the word before it would become a part of it.
+      // A name next to a word would merge with it.
       const isTouching = /[\p{L}\p{N}_$"]/u.test(view.state.sliceDoc(Math.max(0, from - 1), from))
       const insert = isTouching ? ` ${text}` : text
       view.dispatch({
@@ -144,7 +147,7 @@ function handleOf(view: EditorView): EditorHandle {
   }
 }
 
-/** After as many characters as `before` has, not counting spaces. */
+/** The position after as many characters as `before` has, not counting spaces. */
 function samePlace(before: string, text: string): number {
   const wanted = before.replace(/\s+/g, '').length
   let count = 0

@@ -10,10 +10,10 @@ async function loadEditor(): Promise<EditorCode> {
   return loaded
 }
 
-// Begun with the page: CodeMirror is larger than all the rest of it. A failure shows when it is needed.
+// Starts with the page: CodeMirror is larger than the rest of it. An error is shown when the editor is needed.
 loadEditor().catch(() => undefined)
 
-/** The editor, as soon as its code is there. The page is drawn before. */
+/** The editor, once its code is loaded. The page is drawn before. */
 export function LazyEditor(props: EditorProps) {
   const { value: code = loaded, error, reload } = useLoaded(loadEditor, [])
   if (code) return <code.Editor {...props} />

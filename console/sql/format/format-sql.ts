@@ -3,7 +3,7 @@ import { isSameSql, mustStay, type SqlToken, tokensOf } from '../../../src/sql-t
 import { splitStatements, wordsOf } from '../../../src/sql-text/statements.ts'
 
 /**
- * Lays out each statement of a text. What stands between them, such as comments, is left as it is. Undefined if a statement is
+ * Lays out each statement of a text. Text between them, such as comments, stays unchanged. Undefined if a statement is
  * incomplete, or has syntax that sql-formatter does not know.
  */
 export function formatSql(text: string): string | undefined {
@@ -16,11 +16,11 @@ export function formatSql(text: string): string | undefined {
     end = to
   }
   formatted += text.slice(end)
-  // Only spaces change. A mistake in this file must not reach the text of the user.
+  // Only spaces change. A bug in this file must not change the user's text.
   return isSameSql(text, formatted) ? formatted : undefined
 }
 
-/** sql-formatter is asked for the spaces between the tokens; the tokens are ours. */
+/** sql-formatter only supplies the spaces between the tokens; the tokens stay the original ones. */
 function formatStatement(statement: string): string | undefined {
   if (!isLaidOut.test(wordsOf(statement).join(' '))) return statement
   const tokens = tokensOf(statement)
@@ -47,13 +47,13 @@ function layOut(text: string): string | undefined {
   }
 }
 
-/** It breaks others where no clause begins, such as `GRANT SELECT ON`. */
+/** Other statements get line breaks where no clause begins, such as `GRANT SELECT ON`. */
 const isLaidOut =
   /^(SELECT|WITH|VALUES|INSERT|UPDATE|DELETE|ALTER TABLE|CREATE( OR REPLACE| TEMP| TEMPORARY| UNLOGGED| MATERIALIZED| UNIQUE| RECURSIVE)* (TABLE|VIEW|INDEX|FUNCTION|PROCEDURE))\b/
 
 const withoutSpaces = (text: string) => text.replace(/\s+/g, '')
 
-/** The text with a stand-in for each token that sql-formatter could read in another way than PostgreSQL, or change. */
+/** The text with a stand-in for each token that sql-formatter might read differently than PostgreSQL, or change. */
 const standInText = (tokens: readonly SqlToken[]) =>
   tokens.map((token) => `${token.gap}${standIn(token)}`).join('')
 
@@ -78,7 +78,7 @@ function standIn({ kind, text }: SqlToken): string {
   }
 }
 
-/** Others stand in as one that is known. */
+/** Other operators are replaced by a known one. */
 const knownOperators: ReadonlySet<string> = new Set([
   '+',
   '-',
@@ -94,7 +94,7 @@ const knownOperators: ReadonlySet<string> = new Set([
   '!=',
 ])
 
-/** By how many characters come before, without the spaces. */
+/** The gaps by the number of characters before them, without spaces. */
 function gapsOf(text: string): ReadonlyMap<number, string> {
   const gaps = new Map<number, string>()
   let count = 0
@@ -105,7 +105,7 @@ function gapsOf(text: string): ReadonlyMap<number, string> {
   return gaps
 }
 
-/** The gap that was wanted, unless it would join or part what PostgreSQL reads as one. */
+/** The wanted gap, unless it would join or split PostgreSQL's tokens. */
 function gapBefore(tokens: readonly SqlToken[], place: number, wanted: string): string {
   const [before, after] = [tokens[place - 1]!, tokens[place]!]
   const hadGap = after.gap !== ''
@@ -122,7 +122,7 @@ const isBracket = ({ text }: SqlToken) => /^[(),;[\]]$/.test(text)
 const isCalled = ({ kind, text }: SqlToken) =>
   kind === 'quoted-identifier' || (kind === 'word' && !opening.has(text.toLowerCase()))
 
-/** It reads `a-1` as `a` and `-1`. */
+/** sql-formatter reads `a-1` as `a` and `-1`. */
 const isBetweenTerms = (tokens: readonly SqlToken[], place: number) =>
   /^[-+]$/.test(tokens[place - 1]!.text) && place > 1 && endsTerm(tokens[place - 2]!)
 

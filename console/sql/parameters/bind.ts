@@ -3,7 +3,7 @@ import { type QueryParamType, queryParamSqlTypes } from '../../../src/contract/s
 import { type Parameter, parametersOf } from '../../../src/sql-text/named-values.ts'
 import { splitStatements } from '../../../src/sql-text/statements.ts'
 
-/** What a user gave for a parameter. `auto`: PostgreSQL takes the type from the statement. */
+/** The user's value of a parameter. `auto`: PostgreSQL takes the type from the statement. */
 export type GivenValue = Readonly<{
   type: QueryParamType | 'auto'
   /** Undefined: nothing was typed yet. */
@@ -14,7 +14,7 @@ export type GivenValue = Readonly<{
 /** By label: `:name` or `$1`. */
 export type GivenValues = Readonly<Record<string, GivenValue>>
 
-/** A statement as it is sent. `pieces`: where a parameter of the text is written in another way. */
+/** A statement as it is sent. `pieces`: where a parameter is written differently than in the text. */
 export type Bound = Readonly<{ text: string; params: readonly unknown[]; pieces: readonly Piece[] }>
 type Piece = Readonly<{ at: Parameter; sentFrom: number; sentTo: number }>
 
@@ -39,7 +39,7 @@ export function problemOf({ type, text, isNull }: GivenValue): string | undefine
   return type === 'json' && read(text) === undefined ? 'Not JSON' : undefined
 }
 
-/** The statement with its values, which all have no problem. Undefined: it has no parameters. */
+/** The statement with its values, all of which are valid. Undefined: it has no parameters. */
 export function bindValues(text: string, given: GivenValues): Bound | undefined {
   const parameters = parametersOf(text)
   if (parameters.length === 0) return undefined
@@ -59,14 +59,14 @@ export function bindValues(text: string, given: GivenValues): Bound | undefined 
   return { text: sent + text.slice(end), params, pieces }
 }
 
-/** Where in the text stands what stands there in the sent one. */
+/** The position in the text for a position in the sent statement. */
 export function placeInText({ pieces }: Bound, sentAt: number): number {
   const piece = pieces.findLast(({ sentFrom }) => sentFrom <= sentAt)
   if (!piece) return sentAt
   return sentAt < piece.sentTo ? piece.at.from : piece.at.to + sentAt - piece.sentTo
 }
 
-/** `$1` keeps its number; names get those after the highest. */
+/** `$1` keeps its number; names get the numbers after the highest. */
 function placesOf(parameters: readonly Parameter[]): ReadonlyMap<string, number> {
   const labels = [...new Set(parameters.map(({ label }) => label))]
   const numbers = labels.filter((label) => label.startsWith('$')).map((label) => Number(label.slice(1)))
@@ -84,7 +84,7 @@ function placesOf(parameters: readonly Parameter[]): ReadonlyMap<string, number>
 const writtenAs = (place: number, type: GivenValue['type']) =>
   type === 'auto' ? ` $${place} ` : ` ($${place}::${queryParamSqlTypes[type]}) `
 
-/** As the SQL endpoint takes it: PostgreSQL reads a text as the type. The numbers of an array keep all digits. */
+/** In the form of the SQL endpoint: PostgreSQL reads a text as the type. Numbers of an array keep all digits. */
 function sentValue({ type, text = '', isNull }: GivenValue): unknown {
   if (isNull) return null
   return isArray(type) ? read(text) : text

@@ -17,7 +17,7 @@ const labels = computed(() => labelsIn(currentDraft.value?.text ?? ''))
 export const shownLabels = computed(() => labels.value.slice(0, mostFields))
 export const labelsLeftOut = computed(() => labels.value.length - shownLabels.value.length)
 
-/** What a run was refused for. It is told beside its field. */
+/** The labels of the fields for which a run was refused. */
 export const marked = signal<ReadonlySet<string>>(new Set())
 
 export const givenFor = (label: string): GivenValue => currentDraft.value?.values?.[label] ?? nothingGiven

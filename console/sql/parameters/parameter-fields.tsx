@@ -3,7 +3,7 @@ import { plural } from '../../parts/format.ts'
 import { type GivenValue, problemOf } from './bind.ts'
 import { fieldId, givenFor, giveValue, labelsLeftOut, marked, shownLabels } from './given-values.ts'
 
-/** A field for each parameter of the draft. The values are sent beside the statement, never as a part of it. */
+/** A field for each parameter of the draft. The values are sent beside the statement, never as part of it. */
 export function ParameterFields() {
   const labels = shownLabels.value
   if (labels.length === 0) return null

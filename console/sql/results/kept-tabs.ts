@@ -14,19 +14,19 @@ import {
 import type { Run } from '../run.ts'
 import { addStored, closeRun, nextId, person, pinned, runs, togglePinned } from '../runs.ts'
 
-/** A pinned result that this browser has stored, and whose rows are not read yet. `id`: of its tab. */
+/** A pinned result stored by this browser, whose rows are not read yet. `id`: of its tab. */
 export type KeptTab = Readonly<{ id: number; about: KeptResult }>
 
 export const keptTabs = signal<readonly KeptTab[]>([])
 
-/** What the user has to know of a result that is not kept over a reload. */
+/** A message for the user about a result that is not stored. */
 export const keptNote = signal<string | undefined>(undefined)
 
 /** The tabs whose results are stored, with their ids there. */
 const storedAs = new Map<number, string>()
 let openedFor: string | null | undefined
 
-/** Once for each user. */
+/** Once per user. */
 export async function openKeptResults(): Promise<void> {
   if (openedFor === person.peek()) return
   openedFor = person.peek()
@@ -34,7 +34,7 @@ export async function openKeptResults(): Promise<void> {
   if (openedFor === person.peek()) keptTabs.value = kept.map((about) => ({ id: nextId(), about }))
 }
 
-/** Nobody sees the results of another user. */
+/** No user sees the results of another. */
 effect(() => {
   if (person.value === openedFor) return
   keptTabs.value = []
@@ -42,7 +42,7 @@ effect(() => {
   storedAs.clear()
 })
 
-/** Reads the rows. Downloads need the key, which is found by its name when they are asked for. */
+/** Reads the rows. Downloads need the key, which is looked up by its name when they are requested. */
 export async function showKept({ id, about }: KeptTab): Promise<void> {
   const rows = await readKeptRows(about.id)
   if (!keptTabs.value.some((each) => each.id === id)) return
@@ -66,7 +66,7 @@ export async function showKept({ id, about }: KeptTab): Promise<void> {
   )
 }
 
-/** A pinned result stays when something else runs, and over a reload of the page. */
+/** A pinned result stays when another statement runs, and over a reload of the page. */
 export async function togglePin(run: Run): Promise<void> {
   togglePinned(run.id)
   keptNote.value = undefined
@@ -88,7 +88,7 @@ export async function togglePin(run: Run): Promise<void> {
   noteLeft(left)
 }
 
-/** Closes the tab of a result, which is forgotten. */
+/** Closes the tab of a result and deletes the stored one. */
 export function closePinned(id: number): void {
   closeRun(id)
   void forgetStored(id)

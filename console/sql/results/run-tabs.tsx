@@ -37,7 +37,7 @@ function RunTab({ run, close }: Readonly<{ run: Run; close: () => void }>) {
   )
 }
 
-/** Of a result whose rows are read when it is shown. */
+/** The tab of a result whose rows are read when it is shown. */
 function StoredTab({ tab }: Readonly<{ tab: KeptTab }>) {
   const { id, about } = tab
   return (
@@ -112,7 +112,7 @@ function rowsOf(run: Run): readonly string[] {
   return outcome?.kind === 'done' ? [plural(outcome.totalRows, 'row')] : []
 }
 
-/** Ages are written in minutes. */
+/** Renders each minute, because ages are in minutes. */
 function useEachMinute(): void {
   const [, setMinute] = useState(0)
   useEffect(() => {

@@ -6,7 +6,7 @@ import { formatAge, shorten } from '../../parts/format.ts'
 
 type LineProps = Readonly<{
   query: SavedQueryDocument
-  /** The part of the name that its folder tells. */
+  /** The part of the name that its folder already shows. */
   folder: string
   open: (query: SavedQueryDocument) => void
   insert: (query: SavedQueryDocument) => void

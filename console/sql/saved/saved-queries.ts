@@ -28,7 +28,7 @@ export async function deleteQuery(query: string): Promise<void> {
 /** A parameter as it is edited. The default is text; empty: the parameter is required, or NULL. */
 export type EditedParam = Readonly<{ name: string; type: QueryParamType; value: string; isNull: boolean }>
 
-/** The parameters of a statement: with the values of the draft, else as they were saved before. */
+/** The parameters of a statement: with the draft's values, else as saved before. */
 export function editedParams(
   text: string,
   given: GivenValues,

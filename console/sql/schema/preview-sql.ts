@@ -44,14 +44,14 @@ export async function readFirstValues(
   return new Map(columns.map(({ name }, at) => [name, rows.map(({ values }) => values[at] ?? null)]))
 }
 
-/** A view may be slow, and a foreign table is far away: nobody asked for their rows. */
+/** A view may be slow and a foreign table far away: their rows are not read without a request. */
 export const isPreviewed = ({ kind }: CatalogTable) => kind === 'table' || kind === 'materialized view'
 
-/** The text of a geometry or of bytes is hex, which tells nobody anything. */
+/** The text of a geometry or of bytes is hex, which is not readable. */
 export const previewedColumns = ({ columns }: CatalogTable) =>
   columns.filter(({ type }) => !/^(geometry|geography|raster|bytea)\b/.test(type)).slice(0, mostColumns)
 
-/** As an oid: an operator that somebody made for `oid = regclass` would be called. */
+/** As an oid: `oid = regclass` would call an operator created by a user. */
 const oidOf = (table: TableId) => `${quoteLiteral(quotedTable(table))}::pg_catalog.regclass::pg_catalog.oid`
 
 const cut = (text: string) => `pg_catalog.left(${text}, ${longestText})`
@@ -74,10 +74,11 @@ const firstRowsSql = (table: TableId, columns: readonly CatalogColumn[]) => `
 select array[${columns.map(shortText).join(', ')}]::pg_catalog.text[] as values
 from ${quotedTable(table)} limit ${mostValues}`
 
-/** A large value is not read, only named. */
+/** A large value is not read, only its type is shown. */
 function shortText({ name, type }: CatalogColumn): string {
   const column = quoteName(name)
-  // A cast may be another user's code; `format` calls the type's output function, which is not. That of boolean says `t`.
+  // A cast may be another user's code; `format` calls the type's output function, which is not. For boolean that gives
+  // `t`.
   const text = type === 'boolean' ? `${column}::pg_catalog.text` : `pg_catalog.format('%s', ${column})`
   return `case when ${column} is null then null when pg_catalog.pg_column_size(${column}) > 8000 then '(long)'
   else pg_catalog.left(${text}, ${longestValue}) end`

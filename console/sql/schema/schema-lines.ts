@@ -28,12 +28,12 @@ export type SchemaView = Readonly<{
   toggled: ReadonlySet<string>
 }>
 
-/** More of one kind below one line are left out; the search finds them. */
+/** More of one kind below a line are left out; the search finds them. */
 export const mostOfAKind = 200
 /** A page with more is slow. */
 const mostLines = 2_000
 
-/** The lines of the tree, from top to bottom, without those that are closed or do not match the search. */
+/** The visible lines of the tree, from top to bottom: neither closed nor outside the search. */
 export function schemaLines(catalog: Catalog, { search, toggled }: SchemaView): readonly SchemaLine[] {
   const wanted = search.trim().toLowerCase()
   const matches = (name: string) => name.toLowerCase().includes(wanted)
@@ -60,7 +60,7 @@ export function schemaLines(catalog: Catalog, { search, toggled }: SchemaView): 
   function tableBranch(table: CatalogTable): Branch & { isFound: boolean } {
     const id = JSON.stringify([table.schema, table.name])
     const isNamed = matches(table.name)
-    // A table that was found by its name has all its columns below it.
+    // A table found by its name shows all its columns.
     const columns = isNamed ? table.columns : table.columns.filter(({ name }) => matches(name))
     const below = () => columns.map((column) => columnBranch(table, column))
     return {
@@ -108,7 +108,7 @@ type Branch = Readonly<{
 
 const isFound = (branch: Readonly<{ isFound: boolean }>) => branch.isFound
 
-/** Those of the search path first. */
+/** The schemas of the search path first. */
 function schemasOf({ searchPath, tables, functions }: Catalog): readonly string[] {
   const others = [...tables, ...functions].map(({ schema }) => schema).sort()
   return [...new Set([...searchPath.filter((schema) => others.includes(schema)), ...others])]
@@ -142,7 +142,7 @@ function cutLines(lines: readonly SchemaLine[]): readonly SchemaLine[] {
   return [...lines.slice(0, mostLines), more]
 }
 
-/** What a click inserts: a name as SQL, with its schema if the search path does not lead to it. */
+/** What a click inserts: a name as SQL, with its schema if it is not on the search path. */
 export function insertedText(item: SchemaItem, catalog: Catalog): string {
   switch (item.kind) {
     case 'schema':
@@ -164,7 +164,7 @@ function reachedName({ schema, name }: CatalogTable, { searchPath, tables }: Cat
   return isReached ? shownName(name) : `${shownName(schema)}.${shownName(name)}`
 }
 
-/** `Point` of a table with a column `geometry(Point,4326)`; undefined without a geometry. */
+/** `Point` for a table with a column `geometry(Point,4326)`; undefined without a geometry. */
 export function geometryKind({ columns }: CatalogTable): string | undefined {
   const shapes = columns.filter(({ type }) => /^(geometry|geography)\b/.test(type))
   const shape = shapes.find(({ name }) => name === 'the_geom') ?? shapes[0]

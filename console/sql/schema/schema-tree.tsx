@@ -11,7 +11,7 @@ import {
 
 export type TreeActs = Readonly<{
   toggle: (id: string) => void
-  /** By a click the user goes on in the editor, by a key in the tree. */
+  /** After a click the focus goes to the editor, after a key it stays in the tree. */
   insert: (item: SchemaItem, by: 'click' | 'key') => void
   /** Under the pointer or the focus. */
   look: (line: SchemaLine) => void
@@ -48,7 +48,7 @@ export function SchemaTree({ lines, ...acts }: TreeProps) {
   )
 }
 
-/** Does what a key means. Returns the line to move to, -1 for none, undefined for another key. */
+/** Handles a key. Returns the line to move to, -1 for none, undefined for another key. */
 function keyOf(key: string, lines: readonly SchemaLine[], at: number, acts: TreeActs): number | undefined {
   const line = lines[at]
   if (!line) return undefined
@@ -94,7 +94,7 @@ function choose({ id, item }: SchemaLine, by: 'click' | 'key', { search, toggle,
 
 type LineProps = TreeActs & Readonly<{ line: SchemaLine; isStop: boolean; stopHere: (id: string) => void }>
 
-/** Its keys are those of the tree. */
+/** The tree handles its keys. */
 function Line({ line, isStop, stopHere, ...acts }: LineProps) {
   const { id, level, item, isOpen, position, size } = line
   const text = insertedText(item, catalog.value)

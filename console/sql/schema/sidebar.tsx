@@ -10,7 +10,7 @@ import { SchemaPreview } from './preview.tsx'
 import { insertedText, type SchemaItem, type SchemaLine, schemaLines } from './schema-lines.ts'
 import { SchemaTree } from './schema-tree.tsx'
 
-/** On a narrow screen it lies over the page, so it is opened for a moment only. */
+/** On a narrow screen it covers the page, so it is opened only for a moment. */
 const wideScreen = matchMedia('(min-width: 900px)')
 const isWide = signal(wideScreen.matches)
 const isOver = signal(false)
@@ -33,7 +33,7 @@ const toggled = signal<ReadonlySet<string>>(new Set())
 /** In a search other lines are open. */
 const toggledInSearch = signal<ReadonlySet<string>>(new Set())
 
-/** The search field wants the focus. */
+/** Requests the focus for the search field. */
 const wantsSearch = signal(0)
 
 export function findInSchema(): void {
@@ -49,7 +49,7 @@ type SidebarProps = Readonly<{
 /** The tables, columns and functions of the account beside the editor. */
 export function SchemaSidebar({ insert, focusEditor }: SidebarProps) {
   const field = useRef<HTMLInputElement>(null)
-  // A signal that only the preview reads: the tree is not made again when the pointer moves.
+  // A signal that only the preview reads: moving the pointer does not render the tree again.
   const shown = useSignal<SchemaLine | undefined>(undefined)
   const look = (line: SchemaLine) => {
     shown.value = line

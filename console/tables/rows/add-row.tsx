@@ -19,7 +19,7 @@ type AddProps = Readonly<{
 
 const mostFields = 100
 
-/** A form of all columns. What is left to its default is not in the INSERT. */
+/** A form of all columns. A column left to its default is not in the INSERT. */
 export function AddRow({ table, columns, close, done }: AddProps) {
   const offered = columns.filter(({ isGenerated }) => !isGenerated)
   const [values, setValues] = useState<ReadonlyMap<string, string | null>>(new Map())

@@ -30,7 +30,7 @@ export function whyReadOnly({
 export const hasVersions = ({ kind, isOfAnother, canUpdate, canInsert, canDelete }: Table) =>
   kind === 'table' && !isOfAnother && (canUpdate || canInsert || canDelete)
 
-/** The versions of some rows of a result, the last included. */
+/** The versions of some rows of a result, the last one included. */
 export async function versionsOf(
   result: Result,
   top: number,
@@ -66,13 +66,13 @@ export async function readCell(
   return (await readRows<ReadCell>(text, { params, signal }))[0]
 }
 
-/** What is in a cell after somebody else changed its row. */
+/** The content of a cell after another person changed its row. */
 export type CellNow =
   | Readonly<{ kind: 'unknown' }>
   | Readonly<{ kind: 'gone' }>
   | Readonly<{ kind: 'there'; value: string | null; exact: string | null; version: RowVersion }>
 
-/** Without a primary key nobody can say which row it is now. */
+/** Without a primary key the row can no longer be found. */
 export async function readNow(table: Table, column: TableColumn, key: readonly string[]): Promise<CellNow> {
   if (key.length === 0) return { kind: 'unknown' }
   const { text, params } = selectNow(table, column, key)

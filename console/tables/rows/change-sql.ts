@@ -32,7 +32,7 @@ type ChangedTable = Pick<Table, 'schema' | 'name' | 'hasParts'>
 const valueOr = (value: string | null, write: Write) => (value === null ? 'NULL' : write(value))
 const equals = 'OPERATOR(pg_catalog.=)'
 
-/** Two partitions have rows of the same ctid. */
+/** Rows of two partitions can have the same ctid. */
 const partsFor = ({ hasParts }: ChangedTable) => (hasParts ? versionColumns : versionColumns.slice(0, 2))
 
 const isVersion = (table: ChangedTable, version: RowVersion, write: Write) =>
@@ -40,7 +40,7 @@ const isVersion = (table: ChangedTable, version: RowVersion, write: Write) =>
     .map((part) => `${part} ${equals} ${write(version[part])}`)
     .join(' AND ')
 
-/** PostgreSQL does not tell the version of a row that it has sent to a partition. */
+/** PostgreSQL does not return the version of a row that it moved to a partition. */
 const returning = ({ hasParts }: ChangedTable) => (hasParts ? '' : `\nRETURNING ${versionColumns.join(', ')}`)
 
 /** Changes a cell, unless the row has another version by now. */
@@ -61,7 +61,7 @@ export function insertRow(table: ChangedTable, values: ReadonlyMap<string, strin
   })
 }
 
-/** Deletes those rows that have no other version by now. */
+/** Deletes the rows, except those that have another version by now. */
 export function deleteRows(table: ChangedTable, versions: readonly RowVersion[]): RowStatement {
   const parts = partsFor(table)
   const types = { ctid: 'tid', xmin: 'xid', tableoid: 'oid' }
@@ -77,7 +77,7 @@ WHERE ${alike}`
   })
 }
 
-/** The text that a form shows. Nobody can read the text of a geometry. */
+/** The text in a form. The text of a geometry is not readable. */
 const formText = ({ name, type }: TableColumn) =>
   /^(geometry|geography)\b/.test(type)
     ? `postgis.st_asewkt(${quoteName(name)})`
@@ -94,7 +94,7 @@ export const selectCell = (table: Table, column: TableColumn, version: RowVersio
 from ${quotedTable(table)} where ${isVersion(table, version, write)}`
   })
 
-/** Reads the same cell of the row as it is now. */
+/** Reads the same cell from the current row. */
 export const selectNow = (table: Table, column: TableColumn, key: readonly string[]) =>
   written(
     (write) => `select ${selected(column)}, ${versionColumns.join(', ')}

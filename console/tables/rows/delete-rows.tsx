@@ -15,7 +15,7 @@ type DeleteProps = Readonly<{
   done: (deleted: number) => void
 }>
 
-/** Asks, with the number of rows. */
+/** Asks first, with the number of rows. */
 export function DeleteRows({ table, versions, close, done }: DeleteProps) {
   const { isBusy, error, begin } = useWork()
   const count = plural(versions.length, 'row')

@@ -25,7 +25,7 @@ type EditProps = Readonly<{
   reread: () => void
 }>
 
-/** A form for the value of one cell. It is read anew, in the words of PostgreSQL. */
+/** A form for the value of one cell. It is read again, as PostgreSQL writes it. */
 export function EditCell({ table, cell, close, done, reread }: EditProps) {
   const { column, row, version } = cell
   const why = whyFixed(column)
@@ -76,7 +76,7 @@ function Stale({ children, reread }: Readonly<{ children: string; reread: () => 
   )
 }
 
-/** What was found, and what is there after a conflict. */
+/** The value found, and the current one after a conflict. */
 type Known = Readonly<{ former: string | null; version: RowVersion; conflict?: CellNow | undefined }>
 
 function CellForm({ table, cell, found, close, done, reread }: EditProps & Readonly<{ found: ReadCell }>) {
@@ -92,7 +92,7 @@ function CellForm({ table, cell, found, close, done, reread }: EditProps & Reado
   const save = async () => {
     const changed = await runStatement(statement)
     if (changed.rows > 0) return done({ ...changed, column: column.name, old: version, former, value })
-    // A trigger or a policy has kept the row as it was.
+    // A trigger or a policy has kept the row unchanged.
     if (await readCell(table, column, version, new AbortController().signal))
       throw new Error('The row was not changed: a trigger or a policy of the table prevents it.')
     const now = await readNow(table, column, found.key)
@@ -119,7 +119,7 @@ function CellForm({ table, cell, found, close, done, reread }: EditProps & Reado
 
 type ConflictProps = Readonly<{ mine: string | null; now: CellNow; reread: () => void }>
 
-/** Somebody else has changed the row: both values. */
+/** Another person has changed the row: shows both values. */
 function Conflict({ mine, now, reread }: ConflictProps) {
   if (now.kind === 'gone') return <Stale reread={reread}>Somebody has deleted this row meanwhile.</Stale>
   if (now.kind === 'unknown')

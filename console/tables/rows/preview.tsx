@@ -26,7 +26,7 @@ const mostRows = 10_000
 
 type PreviewProps = Readonly<{ table: Table; who: KeyCredential }>
 
-/** The first rows of a table, as they arrive. Finding, filtering and sorting are done by the database, over all rows. */
+/** The first rows of a table, as they arrive. The database does finding, filtering and sorting, over all rows. */
 export function Preview({ table, who }: PreviewProps) {
   const columns = useLoaded((signal) => readColumns(table, signal), [table.schema, table.name]).value ?? []
   const [wanted, want] = useState(allRows)
@@ -92,12 +92,12 @@ type ShownRows = Readonly<{
   wanted: WantedRows
 }>
 
-/** Another object reads the rows again. `row` is selected then. */
+/** A new object reads the rows again and selects `row`. */
 type ReadAgain = Readonly<{ row?: RowVersion }>
 
 type Wanting = Readonly<{ wanted: WantedRows; want: (wanted: WantedRows) => void; again: ReadAgain }>
 
-/** Reads the rows again whenever others are wanted, and after a change. */
+/** Reads the rows again when others are requested, and after a change. */
 function useShownRows(
   { table, who }: PreviewProps,
   { wanted, want, again }: Wanting,
@@ -121,7 +121,7 @@ function useShownRows(
   return shown
 }
 
-/** Selects the row that was changed, which may have moved, or else what was selected before. */
+/** Selects the changed row, which may have moved, or else the former selection. */
 async function keepSelection(
   former: ResultLook,
   { result, look }: Pick<ShownRows, 'result' | 'look'>,
@@ -150,7 +150,7 @@ function sortedBy(wanted: WantedRows, column: string): WantedRows {
   return { ...wanted, order: isLast ? null : { column, isDescending: isSame } }
 }
 
-/** How many rows match. If more than the shown ones do, they are counted. */
+/** How many rows match. They are counted if there are more than the shown ones. */
 function Matches({ table, who, result, statement, wanted }: PreviewProps & ShownRows) {
   const isNarrow = isNarrowed(wanted)
   const { rows } = result.progress.value

@@ -138,7 +138,7 @@ function Opened({
   return <DeleteRows table={table} versions={versions} close={close} done={deleted} />
 }
 
-/** The changes of this visit. Their rows get new versions by later changes of this visit. */
+/** The changes of this visit. Later changes give their rows new versions. */
 function useChanges({ table, open, reread }: RowActsProps): Done {
   const [changes, setChanges] = useState<readonly Undoable[]>([])
   const lastId = useRef(0)

@@ -47,7 +47,7 @@ export function TableFind({ wanted, want }: Pick<FiltersProps, 'wanted' | 'want'
   )
 }
 
-/** The filters and the order that are in use, each with a button to remove it, and one to add a filter. */
+/** The active filters and order, each with a button to remove it, and one to add a filter. */
 export function RowFilters({ columns, wanted, want, focused }: FiltersProps) {
   const [isAdding, setAdding] = useState(false)
   useCommands([{ name: 'Filter by a column', keys: 'f', run: () => setAdding(true) }])

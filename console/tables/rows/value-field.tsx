@@ -9,7 +9,7 @@ type ValueProps = Readonly<{
   column: TableColumn
   value: FieldValue
   change: (value: FieldValue) => void
-  /** A new row may leave it to the default. */
+  /** A new row may use the default. */
   hasDefault?: boolean
   /** Takes the focus. */
   isFirst?: boolean
@@ -67,7 +67,7 @@ function Input({ column, value, change, ...props }: InputProps) {
   const choices = choicesOf(column)
   const type = (event: { currentTarget: { value: string } }) => change(event.currentTarget.value)
   if (choices) {
-    // A value that is not known yet must not look like the first choice.
+    // A value that is not loaded yet must not look like the first choice.
     const offered = choices.includes(text) ? choices : [text, ...choices]
     return (
       <select {...props} value={text} onChange={type}>
@@ -81,7 +81,7 @@ function Input({ column, value, change, ...props }: InputProps) {
   }
   if (isLong(column)) return <textarea {...props} rows={2} value={text} spellcheck={false} onInput={type} />
   const given = { ...props, autocomplete: 'off', value: text, onInput: type } as const
-  // The field of a browser has no day before Christ and no infinity.
+  // The browser's field has no dates BC and no infinity.
   if (column.type === 'date' && /^(\d{4}-\d\d-\d\d)?$/.test(text)) return <input {...given} type="date" />
   return <input {...given} type="text" {...(isNumber(column) && { inputMode: 'decimal' })} />
 }
@@ -105,7 +105,7 @@ function helpFor({ type, fallback, isNullable }: TableColumn, hasDefault: boolea
   return `${type}${form}${hasDefault ? ` · ${left}` : ''}`
 }
 
-/** What is plainly wrong. PostgreSQL checks the rest. */
+/** Obvious errors. PostgreSQL checks the rest. */
 export function problemIn(column: TableColumn, value: string): string | undefined {
   if (isWhole(column) && !/^\s*[+-]?\d+\s*$/.test(value)) return 'Not a whole number.'
   if (isNumber(column) && !/^\s*([+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|nan|[+-]?inf(inity)?)\s*$/i.test(value))

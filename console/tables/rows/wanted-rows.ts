@@ -7,7 +7,7 @@ export type RowFilter = Readonly<{ column: string; operator: FilterOperator; val
 
 /** Which rows of a table are shown, and in which order. */
 export type WantedRows = Readonly<{
-  /** A text that some column contains. */
+  /** A text that any column may contain. */
   find: string
   filters: readonly RowFilter[]
   order: Readonly<{ column: string; isDescending: boolean }> | null
@@ -22,11 +22,11 @@ export type RowsStatement = Readonly<{
   count: string
   params: readonly string[]
   whole: string
-  /** The WHERE and ORDER BY of `whole`; empty if there is neither. */
+  /** The WHERE and ORDER BY of `whole`; empty without them. */
   narrowedBy: string
 }>
 
-/** Reads the first rows of those that are wanted. `whole` has no limit. */
+/** Reads the first of the wanted rows. `whole` has no limit. */
 export function statementOfRows(
   table: Table,
   wanted: WantedRows,
@@ -68,13 +68,13 @@ function conditionOf(
 const orderOf = ({ order }: WantedRows) =>
   order ? ` order by ${quoteName(order.column)}${order.isDescending ? ' desc' : ''}` : ''
 
-/** So that a row stays in its place when it is changed, unless that would take long: a filter may be fast by another index. */
+/** So that a changed row stays in its place, unless sorting would be slow: a filter may be fast with another index. */
 const byKey = ({ primaryKey: key, rows }: Table, wanted: WantedRows) =>
   key && (!isNarrowed(wanted) || rows < mostSorted) ? ` order by ${key.map(quoteName).join(', ')}` : ''
 
 const mostSorted = 100_000
 
-/** The text of a geometry or of bytes is hex, in which every short text occurs. */
+/** The text of a geometry or of bytes is hex, which contains every short text. */
 const isSearched = ({ type }: TableColumn) => !/^(geometry|geography|raster|bytea)/.test(type)
 
 const lowered = (text: string) => `pg_catalog.lower(${text}::pg_catalog.text)`

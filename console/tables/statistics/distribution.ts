@@ -6,8 +6,8 @@ export type Distribution = Readonly<{ min: string; max: string; bars: readonly n
 const steps = 24
 
 /**
- * How numbers or times are distributed. Undefined for other types, and if fewer than two values are known. PostgreSQL leaves the most
- * frequent values out of its bounds, a sample does not.
+ * How numbers or times are distributed. Undefined for other types, and with fewer than two known values. PostgreSQL
+ * leaves the most frequent values out of its bounds, a sample does not.
  */
 export function distributionOf(
   { type, bounds, common, nullShare }: ColumnStatistics,
@@ -56,8 +56,8 @@ function readerFor(type: string): ((text: string) => number) | undefined {
 }
 
 /**
- * The least and the largest value that are known. What only the database can order, texts and times such as infinity, has its
- * range from the bounds.
+ * The smallest and the largest known value. Texts and times such as infinity can only be ordered by the database, so
+ * their range is that of the bounds.
  */
 export function rangeOf({
   bounds,

@@ -10,16 +10,16 @@ import {
   sampleSql,
 } from './statistics-sql.ts'
 
-/** A column as PostgreSQL keeps its statistics, or as a sample has them. */
+/** The statistics of a column, from PostgreSQL or a sample. */
 export type ColumnStatistics = Readonly<{
   name: string
   type: string
   nullShare: number
-  /** Undefined if it is not known. */
+  /** Undefined if unknown. */
   distinct: number | undefined
   /** The most frequent values, each with its share of all rows. */
   common: readonly Readonly<{ value: string; share: number }>[]
-  /** Values between which equally many rows lie, without the most frequent ones if these were counted apart. */
+  /** Values with equally many rows between them, without the most frequent ones if these were counted separately. */
   bounds: readonly string[]
   /** West, south, east, north, in the reference system of the column. */
   extent: readonly number[] | undefined
@@ -27,7 +27,7 @@ export type ColumnStatistics = Readonly<{
 
 export type Statistics = Readonly<{
   source: 'analyze' | 'sample' | 'all'
-  /** How many rows were looked at; for `analyze` an estimate of all. */
+  /** How many rows were read; for `analyze` an estimate of all. */
   rows: number
   analyzedAt: string | null
   columns: readonly ColumnStatistics[]
@@ -112,9 +112,9 @@ type Column = Readonly<{
 }>
 
 export type AboutStatistics = Readonly<{
-  /** As of the last ANALYZE. */
+  /** At the last ANALYZE. */
   rows: number
-  /** By the size of the table now. */
+  /** By the current size of the table. */
   estimate: number
   kind: string
   changed: number
@@ -134,7 +134,7 @@ async function readAbout(table: Table, signal: AbortSignal): Promise<AboutStatis
   }
 }
 
-/** A fifth of the rows may have changed since. Columns that were added later have none. */
+/** Up to a fifth of the rows may have changed since. Columns added later have none. */
 const isGood = ({ kind, rows, changed, analyzedAt, columns }: AboutStatistics) =>
   (kind === 'r' || kind === 'm') &&
   analyzedAt !== null &&

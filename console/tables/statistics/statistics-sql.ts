@@ -9,14 +9,14 @@ const longestText = 100
 
 type Named = Readonly<{ name: string; type: string }>
 
-/** Their values have an order that PostgreSQL and people share. Others are compared as texts. */
+/** Types whose values PostgreSQL and people order alike. Others are compared as texts. */
 export const isComparable = (type: string) =>
   /^(smallint|integer|bigint|numeric|real|double precision|money|date|time|interval|uuid|text|character|name|boolean)\b/.test(
     type,
   ) && !type.endsWith('[]')
 
 export const hasExtent = ({ type }: Named) => /^geometry\b/.test(type)
-/** The text of others is hex, which nobody reads. */
+/** The text of other types is hex, which is not readable. */
 export const hasValues = ({ type }: Named) => !/^(geometry|geography|raster|bytea)\b/.test(type)
 const isText = (type: string) => /^(text|character|name)\b/.test(type) || !isComparable(type)
 
@@ -50,7 +50,7 @@ type Sampled = Readonly<{ estimate: number; kind: string }>
 /** Returns one row: an object for each column, of up to 10,000 rows. */
 export function sampleSql(table: TableId, about: Sampled, columns: readonly Named[]): string {
   const { estimate, kind } = about
-  // Half more, as blocks differ in their number of rows.
+  // Half more, because blocks differ in their number of rows.
   const percent = Math.min(100, Math.max(0.001, (mostSampled / estimate) * 150))
   const isSampled = /^[rmp]$/.test(kind) && estimate > mostSampled
   const some = isSampled ? ` tablesample system (${percent})` : ''
@@ -93,7 +93,7 @@ function valueFacts({ type }: Named, name: string): readonly string[] {
   ]
 }
 
-/** The same shape as `histogram_bounds`: between two values lie equally many rows. */
+/** The same form as `histogram_bounds`: between two values are equally many rows. */
 const bounds = (name: string) =>
   `(pg_catalog.percentile_disc(array[${shares}]::pg_catalog.float8[]) within group (order by ${name}))::pg_catalog.text[]`
 

@@ -138,7 +138,7 @@ function Line({ column, source }: LineProps) {
   )
 }
 
-/** `12 %`, `0.3 %`; never 0 for what is there. */
+/** `12 %`, `0.3 %`; never 0 for an existing value. */
 function percent(share: number): string {
   if (share === 0) return '0 %'
   return share < 0.001 ? '< 0.1 %' : `${Number((share * 100).toPrecision(share < 0.1 ? 2 : 3))} %`

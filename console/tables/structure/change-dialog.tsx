@@ -14,12 +14,12 @@ import { useWork } from '../../parts/work.ts'
 type ChangeProps = Readonly<{
   title: string
   act: string
-  /** Empty as long as there is nothing to do. */
+  /** Empty while there is nothing to do. */
   sql: string
   isDanger?: boolean
   /** A word that must be typed first. */
   typed?: string
-  /** May take longer than a request. */
+  /** May take longer than the time limit of a request. */
   isLong?: boolean
   close: () => void
   done: () => void

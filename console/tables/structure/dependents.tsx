@@ -16,7 +16,7 @@ type DependentsProps = Readonly<{
   cascade: (isCascading: boolean) => void
 }>
 
-/** What is lost too, and the box for CASCADE if that is needed. */
+/** What is lost too, and the box for CASCADE if it is needed. */
 export function Dependents({ from, what, isCascading, cascade }: DependentsProps) {
   return (
     <Load from={from} lines={2}>

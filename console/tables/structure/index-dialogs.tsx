@@ -13,7 +13,7 @@ type CreateProps = Readonly<{
   done: () => void
 }>
 
-/** Of more columns PostgreSQL makes no index. */
+/** PostgreSQL's limit of columns in an index. */
 const mostColumns = 32
 const mostOffered = 200
 

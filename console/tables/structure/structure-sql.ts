@@ -1,7 +1,7 @@
 import { quoteLiteral, quoteName } from '../../api/sql.ts'
 import { oidOf, quotedTable, type Table, type TableColumn, type TableId } from '../../api/tables.ts'
 
-/** What a form wants a column to be. `fallback` and `using` are expressions of SQL. */
+/** The column as a form wants it. `fallback` and `using` are SQL expressions. */
 export type WantedColumn = Readonly<{
   name: string
   type: string
@@ -11,7 +11,7 @@ export type WantedColumn = Readonly<{
   using: string
 }>
 
-/** Types that a form offers, with the names by which they are found whatever else has these names. */
+/** Types that a form offers, with names that find them whatever else has these names. */
 const qualifiedTypes: ReadonlyMap<string, string> = new Map([
   ['text', 'pg_catalog.text'],
   ['integer', 'pg_catalog.int4'],
@@ -27,7 +27,7 @@ const qualifiedTypes: ReadonlyMap<string, string> = new Map([
 ])
 export const offeredTypes = [...qualifiedTypes.keys()]
 
-/** Another type is taken as it was written. */
+/** Another type is used as it was written. */
 const sqlType = (type: string) => qualifiedTypes.get(type.trim()) ?? type.trim()
 
 const alter = (table: TableId) => `ALTER TABLE ${quotedTable(table)}`
@@ -46,7 +46,7 @@ export function addColumn(
   ].join(';\n')
 }
 
-/** How the old values become those of another type, unless somebody writes it otherwise. */
+/** The usual conversion of old values to another type. */
 export const usualCast = (column: string, type: string) => `${quoteName(column)}::${sqlType(type)}`
 
 /** Statements for what differs; empty if nothing does. */
@@ -98,7 +98,7 @@ export const commentOnTable = (table: Table, comment: string) =>
 export const dropTable = (table: Table, isCascading: boolean) =>
   `DROP ${kindOf(table)} ${quotedTable(table)}${cascade(isCascading)}`
 
-/** Something that is lost with a table or column. `isHolding`: it prevents that, without CASCADE. */
+/** An object that is lost with a table or column. `isHolding`: it prevents that without CASCADE. */
 export type Dependent = Readonly<{ what: string; isHolding: boolean }>
 
 export const mostDependents = 100
@@ -111,7 +111,7 @@ const ofRule = `cross join lateral (
       case when p.classid = ${catalogOid('pg_rewrite')} then (select r.ev_class from pg_catalog.pg_rewrite r where r.oid = p.objid)
         else p.objid end as objid) o`
 
-/** What depends on a table, or on one of its columns, also by way of others. Of a table: not what is a part of it. */
+/** What depends on a table or one of its columns, also indirectly. Parts of the table itself are left out. */
 export function dependentsSql(table: TableId, column?: string): string {
   const id = oidOf(table)
   const direct =
@@ -139,7 +139,7 @@ from found f where not exists (select from own where own.classid = f.classid and
 group by 1 order by 2 desc, 1 limit ${mostDependents}`
 }
 
-/** The first columns of the indexes of a table: a filter of such a column is fast. */
+/** The first columns of a table's indexes: a filter on one is fast. */
 export const indexedSql = (table: TableId) => `
 select a.attname as name from pg_catalog.pg_index x
 join pg_catalog.pg_attribute a on a.attrelid = x.indrelid and a.attnum = x.indkey[0]

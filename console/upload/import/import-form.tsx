@@ -8,7 +8,7 @@ import { TextField } from '../text-field.tsx'
 type FormProps = Readonly<{
   isOneFile: boolean
   act: string
-  /** Nothing is chosen that could be imported. */
+  /** Nothing to import is chosen. */
   isEmpty: boolean
   start: (options: ImportOptions) => void
 }>
@@ -56,7 +56,7 @@ export function ImportForm({ isOneFile, act, isEmpty, start }: FormProps) {
   )
 }
 
-/** What is done if the table exists. */
+/** What to do if the table exists. */
 type Collision = Exclude<CollisionStrategy, 'upsert'> | OnConflict | ''
 
 const isMerge = (collision: Collision): collision is OnConflict =>

@@ -15,7 +15,7 @@ type PreviewProps = Readonly<{
   leaveOut: (next: ReadonlySet<string>) => void
 }>
 
-/** What the service has found in a file, before anything is stored. */
+/** What the service found in a file, before anything is stored. */
 export function ImportPreviewPanel({ run, leftOut, leaveOut }: PreviewProps) {
   const said = run.document.value?.get_error_text
   if (run.step.value === 'failed') {
@@ -50,7 +50,7 @@ export function ImportPreviewPanel({ run, leftOut, leaveOut }: PreviewProps) {
   )
 }
 
-/** `isOne`: a workbook becomes one table of one sheet, which is the first one unless told. */
+/** `isOne`: a workbook becomes one table of one sheet, by default the first. */
 type LayersProps = Omit<PreviewProps, 'run'> & Readonly<{ preview: readonly ImportPreview[]; isOne: boolean }>
 
 function Layers({ preview, isOne, leftOut, leaveOut }: LayersProps) {
@@ -103,7 +103,7 @@ function originOf({ encoding, reference_system: system, first_shapes }: ImportPr
   return [text, place ?? assumed].filter(Boolean).join(' · ')
 }
 
-/** So many as the service tells. */
+/** As many as the service sends. */
 function FirstShapes({ of: { first_shapes, rows } }: Readonly<{ of: ImportPreview }>) {
   const shape = useMemo(
     () => ({ type: 'GeometryCollection' as const, geometries: first_shapes as unknown as Geometry[] }),

@@ -7,7 +7,7 @@ import { ErrorNotice, Notice } from '../../parts/notice.tsx'
 import { RejectedTable } from '../rejected-table.tsx'
 import type { ServiceImport } from './service-import.ts'
 
-/** One import: how far it is, and how it ended. */
+/** One import: its progress and its end. */
 export function ImportProgress({ run }: Readonly<{ run: ServiceImport }>) {
   if (!run.isOver.value) return <Running run={run} />
   if (run.step.value === 'done') return <Done run={run} />

@@ -16,7 +16,7 @@ type ImportViewProps = Readonly<{
   otherwise?: ComponentChildren
 }>
 
-/** What is in one file. A small one is looked at unasked. */
+/** The contents of one file. A small one is read without a request. */
 function usePreview(files: readonly File[]) {
   const file = files.length === 1 ? files[0] : undefined
   const [preview, setPreview] = useState<ServiceImport | undefined>(undefined)
@@ -34,7 +34,7 @@ function usePreview(files: readonly File[]) {
 
 const mostUnasked = 16 * 1024 * 1024
 
-/** Files that the service imports, one after the other. */
+/** Files that the service imports, one after another. */
 export function ImportView({ files, again, otherwise }: ImportViewProps) {
   const [runs, setRuns] = useState<readonly ServiceImport[] | undefined>(undefined)
   const { preview, look, choice, leftOut, leaveOut } = usePreview(files)

@@ -4,7 +4,7 @@ import { session } from '../../api/session.ts'
 import { hrefOf } from '../../parts/browser/route.ts'
 import { CodeBlock } from '../../parts/code-block.tsx'
 
-/** The lines for a shell that load a file which neither the browser nor the service reads. */
+/** Shell commands that load a file which neither the browser nor the service can read. */
 export function LoadByGdal({ file }: Readonly<{ file: File }>) {
   const { username } = session.value!
   return (

@@ -6,18 +6,18 @@ import { noteCatalogChange } from '../../api/catalog.ts'
 import { ownConnection, request, requestJson } from '../../api/request.ts'
 import { tell } from '../../parts/live.tsx'
 
-/** A file that the service imports: it is sent whole, then a worker makes its tables. */
+/** A file that the service imports: it is sent completely, then a worker creates its tables. */
 export class ServiceImport {
   readonly file: File
   readonly step = signal<'send' | 'load' | 'done' | 'failed' | 'cancelled'>('send')
   readonly sentBytes = signal(0)
-  /** The connection was cut when the service had so many bytes, and the upload goes on. */
+  /** The bytes that the service had when the connection was cut; the upload continues. */
   readonly cutAt = signal<number | undefined>(undefined)
   readonly document = signal<ImportDocument | undefined>(undefined)
-  /** What kept the import from being made. An import that fails says so in its document. */
+  /** Why the import could not be created. A failed import has the reason in its document. */
   readonly error = signal<unknown>(undefined)
   readonly isOver = computed(() => !['send', 'load'].includes(this.step.value))
-  /** Settles when the import is over, however it ended. */
+  /** Settles when the import has ended in any way. */
   readonly ended: Promise<void>
   readonly #options: ImportOptions
   readonly #cancelled = new AbortController()
@@ -75,7 +75,7 @@ export class ServiceImport {
 
   async #follow(): Promise<void> {
     this.step.value = 'load'
-    // An import that ends first is not cancelled, which the next reading tells.
+    // An import that ends before the cancel is not cancelled, which the next read shows.
     const cancel = () => void this.#ask('cancelImport').catch(() => undefined)
     const { signal } = this.#cancelled
     if (signal.aborted) cancel()
