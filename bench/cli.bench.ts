@@ -8,7 +8,7 @@ import { type Frame, inFrame } from './frame/frame.ts'
 import { seconds } from './frame/measure.ts'
 import { projectRoot } from './frame/service.ts'
 
-// A trial: CARTAGE_BENCH_MB=20 CARTAGE_BENCH_ROWS=100000 npm run bench -- cli
+// For a trial: CARTAGE_BENCH_MB=20 CARTAGE_BENCH_ROWS=100000 npm run bench -- cli
 const megabytes = Number(process.env.CARTAGE_BENCH_MB ?? 500)
 const rows = Number(process.env.CARTAGE_BENCH_ROWS ?? 1_000_000)
 
@@ -83,7 +83,7 @@ async function milliseconds(args: readonly string[]): Promise<number> {
   return 1000 * (await seconds(() => promisify(execFile)(process.execPath, args)))
 }
 
-/** A service with a user, and a shell in a folder of its own that knows them. */
+/** A service with a user, and a shell in its own folder that is signed in to both. */
 async function openAccount(frame: Frame) {
   const service = await frame.startService()
   const user = (await service.admin('POST', '/users', { username: 'bench' })) as { api_key: string }

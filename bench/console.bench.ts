@@ -8,13 +8,13 @@ import { inFrame } from './frame/frame.ts'
 import { figure, medianOf, percentile, seconds } from './frame/measure.ts'
 import { largeCity, tileAt } from './tiles/points.ts'
 
-// A trial: CARTAGE_BENCH_ROWS=50000 npm run bench -- console
+// For a trial: CARTAGE_BENCH_ROWS=50000 npm run bench -- console
 const rows = Number(process.env.CARTAGE_BENCH_ROWS ?? 1_000_000)
 const points = Number(process.env.CARTAGE_BENCH_ROWS ?? 10_000_000)
 
 /**
- * Each time with another first number, by which the page tells the new result from the old one. PostgreSQL sends the first
- * row at once: in FROM it would make all numbers before.
+ * Each time with another first number, which distinguishes the new result from the old one. PostgreSQL sends the first
+ * row at once: with generate_series in FROM it would make all numbers before.
  */
 const manyRows = (first: number) =>
   `select i, i * 2 as twice, 'name ' || i as name, i / 7.0 as seventh, i % 2 = 0 as is_even
@@ -162,7 +162,7 @@ async function curl({ url, username, token }: Console, text: string) {
   return { firstMs: firstMs!, totalMs: totalMs! }
 }
 
-/** What a tab that is signed in keeps. */
+/** The session that a signed-in tab stores. */
 async function sessionOf(opened: Console): Promise<string> {
   const page = await signIn(opened)
   const kept = await page.evaluate(`JSON.stringify({ ...sessionStorage })`)

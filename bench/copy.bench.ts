@@ -4,10 +4,13 @@ import { type Frame, inFrame } from './frame/frame.ts'
 import { median, seconds } from './frame/measure.ts'
 import { childCpuSeconds, ProcessSampler, processUse } from './frame/process-use.ts'
 
-// A trial: CARTAGE_BENCH_MB=50 npm run bench -- copyto-wide
+// For a trial: CARTAGE_BENCH_MB=50 npm run bench -- copyto-wide
 const megabytes = Number(process.env.CARTAGE_BENCH_MB ?? 500)
 
-/** Two commands in the folder of the files: `$psql` knows the tables `source` and `target`, `$from` and `$to` are our endpoints. */
+/**
+ * Two commands in the folder of the files: `$psql` reads the tables `source` and `target`, `$from` and `$to` are the
+ * service's endpoints.
+ */
 type Course = Readonly<{
   title: string
   baseline: string
@@ -131,7 +134,7 @@ async function prepareCpu(frame: Frame, kind: Kind) {
   }
 }
 
-/** All ways with all kinds of rows, each kind on a service of its own. */
+/** All ways with all kinds of rows, each kind on its own service. */
 async function prepareMemory(frame: Frame) {
   const fields: Field[] = []
   for (const kind of Object.values(kinds)) {

@@ -4,7 +4,7 @@ import { type Frame, inFrame } from './frame/frame.ts'
 import { seconds } from './frame/measure.ts'
 import { ProcessSampler } from './frame/process-use.ts'
 
-// A trial: CARTAGE_BENCH_MB=50 npm run bench -- files-skip-wide
+// For a trial: CARTAGE_BENCH_MB=50 npm run bench -- files-skip-wide
 const megabytes = Number(process.env.CARTAGE_BENCH_MB ?? 500)
 
 const skipEntries: readonly Entry[] = Object.entries(kinds).map(([kindName, kind]) => ({
@@ -39,7 +39,7 @@ async function prepareSkip(frame: Frame, kind: (typeof kinds)[keyof typeof kinds
   }
 }
 
-/** What a format takes of the time of csv. */
+/** The time of each format relative to csv. */
 const formatAims = { arrow: '1.0 or less', parquet: '2.0 or less' } as const
 
 const formatEntries: readonly Entry[] = Object.entries(formatAims).flatMap(([format, aim]) =>
@@ -73,7 +73,7 @@ async function prepareFormat(frame: Frame, kind: (typeof kinds)[keyof typeof kin
 const points = 500_000
 const pointsMegabytes = (points * kinds.points.rowBytes) / 1e6
 
-/** Files that GDAL writes, against GDAL that reads from PostgreSQL by itself. */
+/** Files written by GDAL through the service, compared with GDAL reading PostgreSQL directly. */
 const gdalEntries: readonly Entry[] = Object.entries({ gpkg: 'GPKG', shp: 'ESRI Shapefile' }).map(
   ([format, driver]) => ({
     name: `files-${format}-points`,
@@ -112,7 +112,7 @@ const importEntry: Entry = {
   }),
 }
 
-/** Ends when the import has. */
+/** Ends when the import has ended. */
 const importing = `
   id=$(curl -sSf -F file=@points.gpkg "$imports?api_key=$key" | sed 's/.*"item_queue_id":"\\([^"]*\\)".*/\\1/')
   for try in 1 2 3 4 5 6; do

@@ -18,7 +18,7 @@ import { startWorkers } from './jobs/worker-pair.ts'
 import { pgbench } from './query/pgbench.ts'
 
 const connections = 4
-// A trial: CARTAGE_BENCH_JOBS=50000 npm run bench -- jobs-list
+// For a trial: CARTAGE_BENCH_JOBS=50000 npm run bench -- jobs-list
 const listedJobs = Number(process.env.CARTAGE_BENCH_JOBS ?? 1_000_000)
 const noLimit = { CARTAGE_JOB_QUEUE_LIMIT: '1000000' }
 
@@ -54,10 +54,10 @@ export const entries: readonly Entry[] = [
       await prepareTables(service, [user!])
       const byHand = await prepareJobByHand(await frame.connect(user!.database))
       const client = new RawClient(service.url)
-      // A service runs for days. With the first 1,500 jobs V8 compiles what they need, and p95 is half as long again.
+      // A service runs for days. During the first 1,500 jobs V8 compiles their code, and p95 is half as long again.
       for (let turn = 0; turn < 2_000; turn++) await runJob(client, user!)
       const all: number[] = []
-      // One by one: how long a process takes to wake up, on which core, differs from second to second.
+      // One at a time: how fast a process wakes up, and on which core, changes from second to second.
       const inTurns = onceAPair(async () => {
         const jobs: number[] = []
         const jobsByHand: number[] = []
@@ -146,7 +146,7 @@ export const entries: readonly Entry[] = [
         baseline: async () => 15_000,
         ours: () =>
           medianOf(5, async () => {
-            // A job of its own each time: how often one is tried again is bounded.
+            // A new job each time: the number of retries of one is limited.
             const { body } = await client.send('POST', `${user!.path}?${user!.query}`, sleeping)
             const { job_id } = JSON.parse(body)
             const taken = await pair.killHolder()

@@ -7,10 +7,10 @@ import type { RunningService } from './frame/service.ts'
 const many = 1000
 const few = 10
 const perMeasurement = 15
-// V8 compiles what a page needs while the first of them are answered.
+// V8 compiles the code of a page while the first ones are answered.
 const pagesUntilWarm = 1000
 
-/** All keys of a user have grants on the same two tables, which is the worst case: their access lists grow with them. */
+/** All keys of a user have grants on the same two tables, which is the worst case: it makes their access lists long. */
 export const entries: readonly Entry[] = [
   {
     name: 'key-list',
@@ -88,7 +88,7 @@ const grants = [
   },
 ]
 
-/** On a connection of sockets and bytes: an HTTP client takes a millisecond of its own. */
+/** On a plain socket: an HTTP client takes a millisecond itself. */
 async function timePages({ url, pathOfPage }: User, count = perMeasurement): Promise<number> {
   const client = new RawClient(url)
   try {
@@ -102,7 +102,7 @@ async function time(act: () => Promise<unknown>, count = perMeasurement): Promis
   return 1000 * (await medianOf(count, () => seconds(act)))
 }
 
-/** The number of keys stays what it is: what was made is removed, outside the time. */
+/** The number of keys stays the same: a created key is removed, outside the measured time. */
 async function timeCreation(user: User): Promise<number> {
   const names = Array.from({ length: perMeasurement }, (_, number) => `timed ${number}`)
   const left = [...names]

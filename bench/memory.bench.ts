@@ -30,7 +30,7 @@ export const entries: readonly Entry[] = [
   },
 ]
 
-/** After a while, because freed memory goes back to the system when nothing happens. */
+/** After a while, because freed memory goes back to the system during idle time. */
 async function restingMb(pid: number): Promise<number> {
   await sleep(5_000)
   return processUse(pid).rssBytes / 1024 ** 2

@@ -69,7 +69,7 @@ export const entries: readonly Entry[] = [
     prepare: inFrame(async (frame) => {
       const { urlOf } = await prepareAccount(frame)
       const url = urlOf('select * from rows10k where id = 777')
-      // Longer than the others: few requests make the tail.
+      // Longer than the others: the tail consists of few requests.
       const run = onceAPair(() => rawLoad([url], 64, 4 * seconds * 1000))
       return {
         baseline: async () => (await run()).p50Ms,

@@ -3,7 +3,7 @@ import type { Entry, Result } from './frame/entry.ts'
 import { measure } from './frame/measure.ts'
 import { keep, summary } from './frame/report.ts'
 
-// Node reads these certificates whenever it starts, which takes 75 ms for those of Debian: the time of the machine, not ours.
+// Node reads these certificates at every start, which takes 75 ms for Debian's: time of the machine, not ours.
 delete process.env.NODE_EXTRA_CA_CERTS
 
 // Runs all benchmarks, or those whose name begins with one of the arguments: npm run bench -- copy jobs-latency
@@ -22,7 +22,7 @@ for (const entry of chosen) {
   process.stderr.write(`${entry.title} against ${entry.baseline}\n`)
   try {
     results.push(await measure(entry))
-    // One by one: what has been measured, perhaps for an hour, is not lost with the next.
+    // Stored one by one: a measurement of an hour is not lost when the next fails.
     await keep(results.slice(-1))
   } catch (error) {
     console.error(`${entry.name} failed:`, error)

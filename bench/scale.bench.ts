@@ -55,11 +55,11 @@ export const entries: readonly Entry[] = [
 type Node = Readonly<{
   service: RunningService & { namespace: string }
   users: readonly JobUser[]
-  /** Of a further process on the same databases. */
+  /** Of another process on the same databases. */
   env: Readonly<Record<string, string>>
 }>
 
-/** Ours: 10,000 users and a million finished jobs. Baseline: the same with next to nobody. Both on one cluster. */
+/** Ours: 10,000 users and a million finished jobs. Baseline: the same with almost no users. Both on one cluster. */
 function compare(
   name: string,
   title: string,
@@ -102,7 +102,7 @@ async function startNode(frame: Frame, worker: 'on' | 'off', crowd: number, jobs
   return { service, users, env }
 }
 
-/** The mean of many: one in some dozens also makes the roles of the next ones. Each is removed outside the time. */
+/** The mean of many: one in some dozens also makes spare roles. Each member is removed outside the measured time. */
 async function createMembers({ service }: Node): Promise<number> {
   const count = 66
   let taken = 0
@@ -131,7 +131,7 @@ async function startAgain({ env }: Node): Promise<number> {
   return taken
 }
 
-/** Each member logs in anew: more of them than a process keeps connections for. */
+/** Each member logs in anew: there are more than a process keeps connections for. */
 async function firstQueries({ service }: Node): Promise<number> {
   const client = new RawClient(service.url)
   const times: number[] = []

@@ -7,7 +7,10 @@ import { type JobUser, makeUsers, runJob } from './jobs/job-load.ts'
 
 const rows = 100_000
 
-/** One table in two partitions. Ours has the second one on another cluster, by postgres_fdw. Both are on this machine. */
+/**
+ * One table in two partitions. Ours has the second one on another cluster, through postgres_fdw. Both are on this
+ * machine.
+ */
 export const entries: readonly Entry[] = [
   entry('copy', `COPY of ${rows} points into it`, 's', async (table, { service, user }) => {
     const taken = await seconds(() => copyIn(service.url, user, table))
@@ -92,7 +95,7 @@ async function openHouse(frame: Frame): Promise<House> {
 
 const password = 'only for benchmarks'
 
-/** What the operator does on the other host. */
+/** The operator's steps on the other host. */
 async function prepareFar(far: URL): Promise<void> {
   await withClient(far.href, (client) => client.query(`create database far`))
   const address = new URL(far)
@@ -108,7 +111,7 @@ async function prepareFar(far: URL): Promise<void> {
   )
 }
 
-/** What the operator does in the database of the tenant. */
+/** The operator's steps in the tenant database. */
 async function openServer(client: pg.Client, { database: master }: JobUser, far: URL): Promise<void> {
   await client.query(
     `create schema if not exists fdw; create extension postgres_fdw schema fdw;

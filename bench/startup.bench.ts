@@ -10,7 +10,7 @@ import { inFrame } from './frame/frame.ts'
 import { median, seconds } from './frame/measure.ts'
 import { projectRoot, secret, spawnService } from './frame/service.ts'
 
-/** Starts something on a data directory; answers how to stop it. */
+/** Starts something on a data directory; returns how to stop it. */
 type Start = (dataDir: string) => Promise<() => Promise<void>>
 
 export const entries: readonly Entry[] = [
@@ -83,10 +83,10 @@ export const entries: readonly Entry[] = [
 
 const program = join(projectRoot, 'bin/cartage.mjs')
 
-/** The service and its cluster end with the measurement, so their CPU time is in that of the client. */
+/** The service and its cluster end with the measurement, so their CPU time counts as the client's. */
 const startLimit = 'the service, its cluster is up long before'
 
-/** The median of some runs: a single one is short. */
+/** The median of several runs, because a single one is short. */
 async function timeNode(args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<number> {
   const taken: number[] = []
   for (let turn = 0; turn < 5; turn++) {

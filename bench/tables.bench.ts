@@ -7,7 +7,7 @@ import { inFrame } from './frame/frame.ts'
 import { seconds } from './frame/measure.ts'
 import { psql } from './frame/psql.ts'
 
-// A trial: CARTAGE_BENCH_ROWS=50000 npm run bench -- tables
+// For a trial: CARTAGE_BENCH_ROWS=50000 npm run bench -- tables
 const rows = Number(process.env.CARTAGE_BENCH_ROWS ?? 1_000_000)
 const triggers = ['test_quota', 'test_quota_per_row', 'track_updates']
 

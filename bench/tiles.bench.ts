@@ -13,7 +13,7 @@ const viewers = 10
 const loadSeconds = 3
 const place = '3/4/3'
 const repeats = 20
-/** What compression costs is not what a tile costs. */
+/** Without compression, whose cost is not a tile's. */
 const plain = { 'accept-encoding': 'identity' }
 
 export const entries: readonly Entry[] = [
@@ -68,7 +68,7 @@ async function repeated(act: () => Promise<unknown>): Promise<number> {
   })
 }
 
-/** A map of a query, which counts the points of each cell. A write before each look ends what is stored. */
+/** A map of a query that counts the points of each cell. A write before each view invalidates the cache. */
 async function prepareViewers(frame: Frame) {
   const { base, token, client, pid } = await prepareUser(frame)
   await client.query(pointsSql(10_000_000))
@@ -97,13 +97,13 @@ async function prepareViewers(frame: Frame) {
   }
 }
 
-/** So many tiles on each side of the north-west corner of one. */
+/** This many tiles on each side of the north-west corner of one. */
 const around = ({ z, x, y }: TilePlace, reach: number): readonly TilePlace[] =>
   Array.from({ length: 2 * reach }, (_, across) =>
     Array.from({ length: 2 * reach }, (__, down) => ({ z, x: x - reach + across, y: y - reach + down })),
   ).flat()
 
-/** A user, and a connection to the database of that user as the user. */
+/** A user, and a connection to the user's database as that user. */
 async function prepareUser(frame: Frame, env: Readonly<Record<string, string>> = {}) {
   const service = await frame.startService(env)
   const created = await service.admin('POST', '/users', { username: 'mapper' })

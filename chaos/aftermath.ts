@@ -1,4 +1,4 @@
-/** What attacks have still to do after they have returned: wake the stopped, deliver what was held, fail over. */
+/** What attacks still have to do after they returned: continue stopped processes, deliver held bytes, fail over. */
 export class Aftermath {
   readonly #open = new Map<Promise<void>, string>()
 
@@ -7,7 +7,7 @@ export class Aftermath {
     this.#open.set(noted, name)
   }
 
-  /** What has not come to its end. */
+  /** What has not ended yet. */
   describe(): string {
     return [...this.#open.values()].join(', ')
   }

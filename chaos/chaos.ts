@@ -25,13 +25,13 @@ export type ChaosOptions = EngineOptions &
     workers: number
     /** Jobs of one user that run at the same time. */
     jobsPerUser: number
-    /** Jobs on their way at any time. */
+    /** Unfinished jobs at any time. */
     clients: number
-    /** Mean time between two attacks. */
+    /** The mean time between two attacks. */
     pauseMs: number
     longestStallMs: number
     kinds: Kinds
-    /** Hears of each phase as it begins. */
+    /** Called when a phase begins. */
     tell: (words: string) => void
     /** Ends the attacks early. */
     signal?: AbortSignal
@@ -47,8 +47,8 @@ export type ChaosReport = Readonly<{
 }>
 
 /**
- * Real processes under load are killed, stopped, cut off and lied to by the network at random; then what they did is
- * held against what they say.
+ * Kills, stops and cuts off real processes under load at random, also with faults of the network; then compares what
+ * they did with what they say.
  */
 export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   const startedAt = Date.now()
@@ -82,7 +82,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
     await phases.run('be told of the last jobs', toldMs + 30_000, () =>
       stage.told.settle(stage.admin, toldMs),
     )
-    // Whoever does not answer any more has been noticed by now, and what is asked below must be answered.
+    // Restart all servers: one that hangs was noticed by now, and the requests below must be answered.
     for (const { process } of stage.servers) process.signal('SIGKILL')
     await phases.run('see the last files removed', sweptMs + 30_000, () => imports.untilSwept(sweptMs))
     const how = { wasGentle: areGentle(options.kinds), jobsPerUser: options.jobsPerUser }
@@ -109,7 +109,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   }
 }
 
-/** Everything that was begun comes to its end. */
+/** Waits until everything begun has ended. */
 async function finish(
   phases: Phases,
   { load, imports, uploads, revocations, writes, schedules, moves }: Clients,
@@ -123,17 +123,17 @@ async function finish(
   await phases.run('end the last copies', 120_000, () => writes.finish())
 }
 
-/** One after the other, each undone or finished by whoever is alive. */
+/** One after another, each undone or completed by a live process. */
 const movesMs = 600_000
 const keyClients = 3
 const writingClients = 4
 const importClients = 3
 const uploadClients = 2
-/** After the last attack every job must come to its end within this time. */
+/** After the last attack every job must end within this time. */
 const patienceMs = 60_000
-/** A message that was cut or refused waits before it is sent again. */
+/** A message that was cut off or refused waits before it is sent again. */
 const toldMs = 180_000
-/** Files that a killed process left are a minute old when a sweep removes them, and sweeps come every minute. */
+/** A sweep, which runs every minute, removes files of a killed process when they are a minute old. */
 const sweptMs = 180_000
-/** Of one job, on a busy machine. */
+/** The longest read of one job, on a busy machine. */
 const longestReadMs = 100

@@ -17,7 +17,7 @@ export class Clients {
     this.random = random
   }
 
-  /** They begin nothing more; resolves when what they have begun has ended, or the time for that is over. */
+  /** Begins nothing more; resolves when everything begun has ended, or the time for that is over. */
   async finish(patienceMs: number): Promise<void> {
     this.#isOver = true
     const timer = setTimeout(() => this.#givenUp.abort(), patienceMs)
@@ -26,13 +26,13 @@ export class Clients {
     this.#givenUp = new AbortController()
   }
 
-  /** Nobody wants to know any more. */
+  /** Stops following. */
   giveUp(): void {
     this.#isOver = true
     this.#givenUp.abort()
   }
 
-  /** Each does what `begin` returns, again and again; `note` hears of what did not end in time. */
+  /** Each repeatedly does what `begin` returns; `note` is called with what did not end in time. */
   protected start(count: number, begin: () => Begun): void {
     this.#playing = Array.from({ length: count }, () => this.#play(begin))
   }
@@ -47,7 +47,7 @@ export class Clients {
     }
   }
 
-  /** One request to any of the servers. Undefined: no answer came. */
+  /** Sends one request to any of the servers. Undefined: no answer came. */
   protected async ask<Body>(
     { account, token }: ChaosUser,
     path: string,
@@ -65,12 +65,12 @@ export class Clients {
       const { status, headers } = response
       return { status, headers, body: (text === '' ? undefined : JSON.parse(text)) as Body }
     } catch {
-      // The server was killed, has not started yet, or does not get through to us.
+      // The server was killed, has not started yet, or cannot reach us.
       return undefined
     }
   }
 
-  /** The same until there is an answer; 5xx, broken connections and what `forgives` names are none. */
+  /** The same until there is an answer; 5xx, broken connections and what `forgives` names do not count. */
   protected async insist<Body>(
     user: ChaosUser,
     path: string,
@@ -79,7 +79,7 @@ export class Clients {
   ): Promise<Answer<Body>> {
     for (;;) {
       const answer = await this.ask<Body>(user, path, options)
-      // 408: a server that was stopped, or what held the request back, let its time run out before it had arrived.
+      // 408: the server was stopped, or the request was held, until its time limit ended.
       if (answer && answer.status < 500 && answer.status !== 408 && !forgives.includes(answer.status))
         return answer
       await this.pause(20, 200)

@@ -8,14 +8,14 @@ import type { Listener } from './proxy/link.ts'
 export const engineNames = ['postgres', 'patroni'] as const
 export type EngineName = (typeof engineNames)[number]
 
-/** Where PostgreSQL takes writes. `signal` is for one of its backends, and throws if that has gone. */
+/** The PostgreSQL server that accepts writes. `signal` is for one of its backends, and throws if that has ended. */
 export type DatabaseServer = Readonly<{
   url: string
   port: number
   signal: (name: NodeJS.Signals, pid: number) => void
 }>
 
-/** The databases below the service. */
+/** The databases of the service. */
 export type Engine = Readonly<{
   /** The server of the control database, and the first host. */
   control: DatabaseServer
@@ -28,7 +28,7 @@ export type Hosts = Readonly<{ first: Primary; second: TenantHost }>
 
 export type EngineOptions = Readonly<{ engine: EngineName; isSynchronous: boolean }>
 
-/** `closers` takes what removes each part as soon as it is there. */
+/** Adds to `closers` a function for each part as soon as it exists. */
 export async function startEngine(
   { engine, isSynchronous }: EngineOptions,
   folder: string,

@@ -13,9 +13,9 @@ import type { Random } from './random.ts'
 import type { Stage } from './stage.ts'
 
 /**
- * The second host fails over as docs/high-availability.md says: the old primary is shut off, the replica promoted, and the
- * service told the new address. `losesTail`: the replica lacks the last transactions. Then notes what was lost, and makes
- * the next replica.
+ * The second host fails over as docs/high-availability.md says: the old primary is shut off, the replica promoted, and
+ * the service given the new address. `losesTail`: the replica lacks the last transactions. Then records what was lost,
+ * and makes the next replica.
  */
 export async function failOver(
   stage: Stage,
@@ -40,7 +40,7 @@ export async function failOver(
   await insist(() => replica.promote())
   const primary = await replica.handOver()
   replication.close()
-  // Of those that moved away, or have not arrived, what is lost here is no loss.
+  // Entries of users that moved away, or have not arrived, are not lost here.
   const places = await insist(() => placesOf(stage))
   const databases = [...places].flatMap(([name, url]) => (url === old.url ? [name] : []))
   const survived = await insist(() => readEntries(primary.url, databases))
@@ -56,12 +56,14 @@ export async function failOver(
 
 const replicationPatienceMs = 60_000
 
-/** No statement begins on the host while its replica is cut off: only those that run at that moment come to their commit. */
+/**
+ * No statement begins on the host while its replica is cut off: only those running at that moment reach their commit.
+ */
 const jobsAtCut = 3
 
 /**
- * While commits wait for a replica that is cut off: ends backends and waits, and kills a worker, so that the service asks
- * what became of its statements. Then gives it the time to.
+ * While commits wait for a replica that is cut off: ends backends and waits, and kills a worker, so that the service
+ * has to settle its statements. Then gives it the time to.
  */
 async function endWaitingCommits(stage: Stage, random: Random): Promise<void> {
   const { second } = hostsOf(stage)
@@ -74,7 +76,7 @@ async function endWaitingCommits(stage: Stage, random: Random): Promise<void> {
   await sleep(random.between(1_500, 3_000))
 }
 
-/** Others are at work on the new primary before the service is. Their transactions have the ids of those that were lost. */
+/** Other transactions use the new primary before the service does, and get the ids of the lost ones. */
 async function useTransactionIds(url: string, count: number): Promise<void> {
   await runSql(
     url,
@@ -83,9 +85,9 @@ async function useTransactionIds(url: string, count: number): Promise<void> {
   )
 }
 
-/** What the old primary had committed. It is started once more, at an address that nobody else knows, and removed. */
+/** The committed entries of the old primary. It is started again at an unknown address, and removed. */
 async function entriesOf(old: Primary, databases: readonly string[]): Promise<Set<string>> {
-  // It would wait for a replica that has left it.
+  // It would wait for a replica that no longer follows it.
   await rm(join(old.dataPath, 'postgresql.auto.conf'), { force: true })
   const again = await startPrimary(old.dataDir)
   try {

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto'
 import { isFree } from '../src/postgres/cluster/postmaster.ts'
 
-/** Below the range from which the kernel takes ports for outgoing connections: it must be free again and again. */
+/** Below the kernel's range of ports for outgoing connections: it must be free several times. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = randomInt(20_000, 32_000)
@@ -12,5 +12,5 @@ export async function freePort(): Promise<number> {
   }
 }
 
-/** What was given and is not listened on yet looks free. */
+/** A port given out but not yet listened on looks free. */
 const given = new Set<number>()

@@ -11,7 +11,9 @@ import { uploadInPieces } from './resumable.ts'
 import type { Stage } from './stage.ts'
 import { UploadingClients } from './uploads.ts'
 
-/** `key`: of the request, and the name of a new table. An import that appends writes entries of the ledger, as jobs do. */
+/**
+ * `key`: of the request, and the name of a new table. An import that appends writes entries of the ledger, like jobs.
+ */
 type PlannedImport = Readonly<{
   key: string
   userIndex: number
@@ -27,11 +29,11 @@ type PlannedImport = Readonly<{
 
 type PlayedImport = Readonly<{ plan: PlannedImport; id: string; final: ImportDocument }>
 
-/** What is known of the rows besides what the documents say. */
+/** What is known of the rows besides the documents. */
 type Evidence = Readonly<{
   timesApplied: (entry: string) => number
   isLostByReplication: (entry: string) => boolean
-  /** Whether it was lost, whatever was recorded of it: the import of an upload has no Idempotency-Key. */
+  /** Whether it was lost, also if unrecorded: the import of an upload has no Idempotency-Key. */
   isInLostTail: (entry: string) => boolean
 }>
 
@@ -45,7 +47,7 @@ export type ImportCounts = Readonly<{
 
 /** Clients that import files, cancel some, and follow each to its end, whatever happens to the service. */
 export class Imports extends UploadingClients {
-  /** Answers that must never be, whatever is going on. */
+  /** Answers that must never come, whatever happens. */
   readonly surprises: string[] = []
   readonly #sent: PlannedImport[] = []
   readonly #played: PlayedImport[] = []
@@ -59,7 +61,7 @@ export class Imports extends UploadingClients {
     })
   }
 
-  /** Of all requests, answered or not. */
+  /** The keys of all requests, answered or not. */
   get keys(): readonly string[] {
     return this.#sent.map(({ key }) => key)
   }
@@ -70,7 +72,7 @@ export class Imports extends UploadingClients {
     while (Date.now() < deadline && (await this.#leftFiles()).length > 0) await sleep(500)
   }
 
-  /** Holds what the documents say against what is there. */
+  /** Compares the documents with the tables. */
   async judge(evidence: Evidence): Promise<Readonly<{ counts: ImportCounts; problems: readonly string[] }>> {
     const rows = await this.#rowsOfTables()
     const problems: string[] = []
@@ -114,7 +116,7 @@ export class Imports extends UploadingClients {
     return (await readdir(this.stage.spool)).filter((name) => name !== '.id' && !empty.has(name))
   }
 
-  /** Each request made one import. */
+  /** Checks that each request created one import. */
   async #strays(): Promise<Readonly<{ begunAnew: number; problems: readonly string[] }>> {
     const { rows } = await insist(() =>
       this.stage.admin(
@@ -127,7 +129,7 @@ export class Imports extends UploadingClients {
     return { begunAnew: again, problems }
   }
 
-  /** How many rows each new table has. */
+  /** The number of rows of each new table. */
   async #rowsOfTables(): Promise<ReadonlyMap<string, number>> {
     const places = await insist(() => placesOf(this.stage))
     const found = await Promise.all(
@@ -251,7 +253,7 @@ function queryOf({ file, key, appendsTo }: PlannedImport): Record<string, string
     : { filename: file, table_name: key }
 }
 
-/** All rows once if it is complete, none otherwise. */
+/** A complete import has all rows once, any other none. */
 function problemOf(
   { key, rows, appendsTo, cancelAfterMs, isResumable }: PlannedImport,
   { state, error_code: code, get_error_text: text, table_names: tables }: ImportDocument,
@@ -277,12 +279,12 @@ function problemOf(
   return isExpected ? undefined : `failed for no reason: ${code} ${text?.what_about}`
 }
 
-/** Each row of a file has a number of its own. */
+/** Each row of a file has its own number. */
 const countTables = `select relname as name,
     (xpath('/row/rows/text()', query_to_xml(format('select count(distinct n) as rows from public.%I', relname), false, true, '')))[1]::text as rows
   from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r' and relname ~ '^loaded_[0-9a-f]+$'`
 
-/** That read files of imports. */
+/** Processes that read files of imports. */
 async function leftProcesses(spool: string): Promise<string[]> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
   const commands = await Promise.all(

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** Tries again until it succeeds: databases are under attack meanwhile, or the machine is busy. */
+/** Retries until it succeeds: databases are under attack meanwhile, or the machine is busy. */
 export async function insist<T>(act: () => Promise<T>): Promise<T> {
   for (const deadline = Date.now() + patienceMs; ; ) {
     try {

@@ -3,20 +3,20 @@ import type { ItemDocument, JobDocument } from '../src/contract/documents.ts'
 import type { PlayedJob } from './load.ts'
 import type { Plan, PlannedStatement } from './plan.ts'
 
-/** What is known of statements besides what the jobs say. */
+/** What is known of statements besides the jobs. */
 export type Evidence = Readonly<{
-  /** How often it has happened. */
+  /** How often it was applied. */
   timesApplied: (entry: string) => number
   timesSent: (entry: string) => number
   /** It was done, and lost by a fail-over. */
   isLostByReplication: (entry: string) => boolean
-  /** Nothing was done that could be a reason to begin a statement anew, or not to know of it. */
+  /** No attack was a reason to restart a statement or to lose its outcome. */
   wasGentle: boolean
 }>
 
 export type Judgement = Readonly<{
   statements: number
-  /** Those that lost their backend too often, and those of which nobody knows. */
+  /** Jobs that lost their backend too often, and those with an unknown outcome. */
   givenUp: number
   unknown: number
   lostByReplication: number
@@ -24,7 +24,7 @@ export type Judgement = Readonly<{
   problems: readonly string[]
 }>
 
-/** Holds a job, as it is at the end, against its plan and what has happened. */
+/** Compares a job at the end with its plan and with what was applied. */
 export function judgeJob(played: PlayedJob, now: JobDocument, evidence: Evidence): Judgement {
   const { plan, final } = played
   const statements = statementsOf(played, now)
@@ -61,7 +61,7 @@ const givenUp = 'The connection was lost'
 
 type Played = Readonly<{ statement: PlannedStatement; status: string; reason: string | undefined }>
 
-/** Every statement of a plan, with what the job says of it. */
+/** Every statement of a plan, with its status in the job. */
 function statementsOf({ plan }: PlayedJob, job: JobDocument): Played[] {
   const items = itemsOf(job)
   const ofItems = plan.items.flatMap((item, index) => {
@@ -97,7 +97,7 @@ function problemOf({ statement, status, reason }: Played, job: JobDocument, coun
   if (status === 'done' && count !== 1) return 'done, but not applied'
   if (status === 'running') return `running in a job that is ${job.status}`
   if (status === 'unknown') return manner === 'outside' ? undefined : 'unknown, but it can be known'
-  // Stopped while it ran without a transaction of ours: it may have got far enough.
+  // Stopped while it ran outside a transaction of the service: it may have committed.
   const mayBeThere = manner === 'outside' && (job.status === 'cancelled' || hasTimeAfterCommit(statement))
   if (status !== 'done' && count !== 0 && !mayBeThere) return `${status}, but applied`
   const expected = [
@@ -111,11 +111,11 @@ function problemOf({ statement, status, reason }: Played, job: JobDocument, coun
   return undefined
 }
 
-/** It may run out of time between its own commit and its end. */
+/** Its time limit may end between its own commit and its end. */
 const hasTimeAfterCommit = ({ text, timeoutMs }: PlannedStatement) =>
   timeoutMs !== undefined && text.startsWith('do ')
 
-/** Items in order up to the first that is not done; the job's status follows from theirs. */
+/** Items are done in order up to the first that is not; the job's status follows from theirs. */
 function inconsistencyOf(plan: Plan, job: JobDocument): string | undefined {
   const statuses = itemsOf(job).map(({ status }) => status)
   const end = statuses.findIndex((status) => status !== 'done')

@@ -1,4 +1,4 @@
-/** Takes every entry, also one that comes twice. In the second table a commit takes its time. */
+/** Accepts every entry, also a duplicate. In the second table a commit takes a while. */
 export function ledgerOwnedBy(role: string): string {
   return `
     create table public.ledger (entry text not null, at timestamptz not null default clock_timestamp());

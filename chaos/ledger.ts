@@ -2,7 +2,7 @@ import { placesOf } from './places.ts'
 import { runSql } from './postgres/run-sql.ts'
 import type { Stage } from './stage.ts'
 
-/** The entries of each user, in the order in which they were made. */
+/** The entries of each user, in the order of their creation. */
 export async function readLedgers(stage: Stage): Promise<readonly (readonly string[])[]> {
   const places = await placesOf(stage)
   return Promise.all(
@@ -10,10 +10,10 @@ export async function readLedgers(stage: Stage): Promise<readonly (readonly stri
   )
 }
 
-/** The job whose entry it is. */
+/** The job that wrote the entry. */
 export const keyOf = (entry: string) => entry.split('/', 1)[0]!
 
-/** The entries on one server, in those of the databases that it has. */
+/** The entries on one server, from the given databases that it has. */
 export async function readEntries(url: string, databases: readonly string[]): Promise<Set<string>> {
   const { rows } = await runSql(url, 'postgres', 'select datname from pg_database')
   const found = rows.map(({ datname }) => datname as string).filter((name) => databases.includes(name))
@@ -34,12 +34,12 @@ async function entriesIn(url: string, database: string): Promise<string[]> {
   return rows.map(({ entry }) => entry)
 }
 
-/** A table that an import has made counts as its first entry. Its sequence, and any other table, has an entry of its own. */
+/** A table created by an import counts as its first entry. Its sequence, and any other table, has its own entry. */
 const madeTable = `case when relkind = 'r' then relname || '/0' else replace(relname, '_cartodb_id_seq', '/sequence') end`
 
 type Step = Readonly<{ status?: string; endedAt?: string; fallbackStatus?: string }>
 
-/** The entries of all that the control database calls done, and when that was settled, where it is told. */
+/** The entries that the control database calls done, with the time when that was settled, if known. */
 export async function recordedEntries(
   stage: Stage,
   ofLastMinutes: number,
@@ -52,7 +52,7 @@ export async function recordedEntries(
   const recorded = new Map<string, Date | undefined>()
   const noteFallbacks = (place: string, { fallbackStatus }: Step) => {
     if (fallbackStatus !== 'done') return
-    // Which of the two it was follows from the item: the other one was never sent.
+    // The item shows which of the two it was: the other one was never sent.
     for (const event of ['onsuccess', 'onerror']) recorded.set(`${place}/${event}`, undefined)
   }
   for (const { key, progress } of rows as { key: string; progress: Step & { items: Step[] } }[]) {

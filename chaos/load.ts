@@ -12,7 +12,7 @@ export type PlayedJob = Readonly<{
   final: JobDocument
 }>
 
-/** What an answer must never be, whatever is going on. */
+/** An answer that must never come, whatever happens. */
 export type Surprise = Readonly<{ plan: Plan; what: string }>
 
 type JobAnswer = Answer<JobDocument & { error?: string[] }>
@@ -23,7 +23,7 @@ export class Load extends Clients {
   readonly surprises: Surprise[] = []
   readonly #onDone: () => void
 
-  /** `onDone` is called when a job has been seen done. */
+  /** `onDone` is called when a job was seen done. */
   constructor(stage: Stage, random: Random, clients: number, onDone: () => void) {
     super(stage, random)
     this.#onDone = onDone
@@ -34,7 +34,7 @@ export class Load extends Clients {
     })
   }
 
-  /** The service is up: so many jobs have ended. */
+  /** Waits until this many jobs have ended: the service is up. */
   async warmUp(jobs: number): Promise<void> {
     for (const deadline = Date.now() + longestStartMs; this.jobs.length < jobs; ) {
       if (Date.now() > deadline) throw new Error('the service does not come up')
@@ -42,7 +42,7 @@ export class Load extends Clients {
     }
   }
 
-  /** The job as it is now, asked until there is an answer. Undefined if it was refused, which is noted. */
+  /** The current job, requested until there is an answer. Undefined if it was refused, which is recorded. */
   async read(
     { plan, id }: Pick<PlayedJob, 'plan' | 'id'>,
     waitSeconds = 0,

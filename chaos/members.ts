@@ -4,29 +4,29 @@ import { CartageProcess, type Role } from './process.ts'
 import type { Listener } from './proxy/link.ts'
 import { TcpProxy } from './proxy/tcp-proxy.ts'
 
-/** A process of the service, and the proxy by which it reaches the control database and the first host. */
+/** A process of the service, and the proxy between it and the control database and first host. */
 export type Member = Readonly<{ process: CartageProcess; control: TcpProxy; close: () => Promise<void> }>
 
 export type ServerMember = Member &
   Readonly<{
-    /** The proxy by which clients reach it. */
+    /** The proxy between clients and this process. */
     door: TcpProxy
-    /** By way of the proxy, and straight. */
+    /** The URL through the proxy, and the direct one. */
     url: string
     straightUrl: string
   }>
 
-/** What the processes of one installation have in common. */
+/** What the processes of one installation share. */
 export type Installation = Readonly<{
   control: Pick<DatabaseServer, 'url' | 'port'>
   namespace: string
   secret: string
   jobsPerUser: number
-  /** What they may tell of the end of jobs. */
+  /** The allowed targets of webhooks. */
   webhooks: string
-  /** Where files of imports are. */
+  /** The folder of imported files. */
   spool: string
-  /** Hears what the processes say to the first host. */
+  /** Gets what the processes send to the first host. */
   listen: Listener
 }>
 
@@ -53,7 +53,7 @@ export async function startServer(installation: Installation, role: Role): Promi
   return { ...member, door, url: urlOf(door.port), straightUrl: urlOf(port), close }
 }
 
-/** Of the operator of the installation. */
+/** The token of the installation's operator. */
 export const adminToken = 'the token of the operator in chaos'
 
 function environmentOf(
@@ -73,7 +73,7 @@ function environmentOf(
     CARTAGE_JOBS_PER_USER: String(jobsPerUser),
     CARTAGE_WEBHOOKS: webhooks,
     CARTAGE_IMPORT_DIR: spool,
-    // One whose creation was not answered stays for a day.
+    // An upload whose creation was not answered stays for a day.
     CARTAGE_UPLOADS_PER_USER: '1000',
     CARTAGE_SHUTDOWN_GRACE_MS: '200',
   }

@@ -57,7 +57,7 @@ export function readOptions(args: readonly string[], randomSeed: number) {
     servers: number(values.servers, 2),
     workers: number(values.workers, 3),
     clients: number(values.clients, 24),
-    // Their order can be told where they run one by one.
+    // Their order is known only if they run one by one.
     jobsPerUser: number(values['jobs-per-user'], 1 + (seed % 2)),
     pauseMs: number(values.pause, engine === 'patroni' ? 2_000 : 400),
     longestStallMs: number(values.stall, 30_000),

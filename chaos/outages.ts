@@ -1,9 +1,9 @@
 export type Success = 'write' | 'job'
 
-/** For how long nothing succeeded, from the beginning of a fault on. */
+/** How long nothing succeeded, from the start of a fault. */
 export type Outage = Readonly<Record<Success, number>>
 
-/** Hears of every success, and tells for each kind of fault how long there was none. */
+/** Records every success, and reports for each kind of fault how long there was none. */
 export class Outages {
   readonly #outages = new Map<string, Outage[]>()
   readonly #watches = new Set<Watch>()
@@ -12,7 +12,7 @@ export class Outages {
     for (const watch of this.#watches) watch.note(what)
   }
 
-  /** From now until `act` is over: by then there must have been a success again. */
+  /** From now until `act` has ended: by then there must have been a success again. */
   async watch(fault: string, act: () => Promise<void>): Promise<void> {
     const watch = new Watch()
     this.#watches.add(watch)
@@ -24,7 +24,7 @@ export class Outages {
     }
   }
 
-  /** Kinds of fault with their outages. */
+  /** The kinds of fault with their outages. */
   list(): readonly (readonly [string, readonly Outage[]])[] {
     return [...this.#outages].toSorted(([one], [other]) => one.localeCompare(other))
   }

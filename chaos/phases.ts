@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** Tells the phases of a run as they begin, and gives each an end: whatever hangs is told by its name. */
+/** Announces the phases of a run, with a time limit for each: a phase that hangs is reported by name. */
 export class Phases {
   readonly #tell: (words: string) => void
   readonly #startedAt = performance.now()
@@ -21,7 +21,7 @@ export class Phases {
       return await Promise.race([work(), limit])
     } finally {
       isOver.abort()
-      // Nobody waits for it any more.
+      // Nothing awaits it any more.
       limit.catch(() => undefined)
     }
   }

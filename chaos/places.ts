@@ -4,7 +4,7 @@ import { insist } from './insist.ts'
 import { runSql } from './postgres/run-sql.ts'
 import type { Stage } from './stage.ts'
 
-/** The server of each user's database, by the name of the database. Users move. */
+/** The server of each user's database, by database name. Users move. */
 export async function placesOf(stage: Stage): Promise<ReadonlyMap<string, string>> {
   const { rows } = await stage.admin(
     `select d.name, d.host_id as "hostId" from cartage.users u join cartage.databases d on d.id = u.database_id`,
@@ -17,7 +17,7 @@ export async function placesOf(stage: Stage): Promise<ReadonlyMap<string, string
 /** With the reasons of those that were undone. */
 export type MoveCounts = Readonly<{ done: number; failed: number; reasons: readonly string[] }>
 
-/** Every move ends, and leaves the user in one place only. */
+/** Checks that every move ends and leaves the user in one place only. */
 export class Moves {
   readonly #stage: Stage
 
@@ -25,7 +25,7 @@ export class Moves {
     this.#stage = stage
   }
 
-  /** Those that do not end in time are found by `judge`. */
+  /** `judge` finds those that do not end in time. */
   async finish(patienceMs: number): Promise<void> {
     for (const deadline = Date.now() + patienceMs; Date.now() < deadline; await sleep(500))
       if ((await insist(() => this.#unfinished())).length === 0) return
@@ -53,7 +53,7 @@ export class Moves {
     )
   }
 
-  /** Databases where their users are not. */
+  /** Databases left where their users are not. */
   async #remains(): Promise<string[]> {
     const { control, hosts } = this.#stage
     if (!hosts) return []

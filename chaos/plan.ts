@@ -17,20 +17,23 @@ export type PlannedItem = Readonly<{
   onerror?: PlannedStatement
 }>
 
-/** A job that leaves an entry in the ledger for each of its statements that has happened. */
+/** A job that writes an entry to the ledger for each of its applied statements. */
 export type Plan = Readonly<{
-  /** The idempotency key: however often the request is made, there is one job. */
+  /** The idempotency key: repeated requests create one job. */
   key: string
   userIndex: number
   form: 'string' | 'array' | 'object'
   items: readonly PlannedItem[]
   onsuccess?: PlannedStatement
   onerror?: PlannedStatement
-  /** How long after its creation somebody cancels it. */
+  /** How long after its creation it is cancelled. */
   cancelAfterMs?: number
 }>
 
-/** `commitsWait`: for a replica. Then many statements take a while, so that some run at any time and commit when it is cut off. */
+/**
+ * `commitsWait`: for a replica. Then many statements take a while, so that some run at any time and commit when it is
+ * cut off.
+ */
 export function planJob(random: Random, users: number, commitsWait: boolean): Plan {
   const manners = commitsWait ? { ...usualManners, plain: 30, slow: 42 } : usualManners
   const key = `${random.hex()}${random.hex()}`
@@ -58,7 +61,7 @@ export function planJob(random: Random, users: number, commitsWait: boolean): Pl
   }) as Plan
 }
 
-/** Some have little time, so that it may be over while their commit waits for something. */
+/** Some have a short time limit, which may end while their commit waits. */
 function limited(random: Random, statement: PlannedStatement): PlannedStatement {
   return random.isLucky(0.15)
     ? { ...statement, timeoutMs: Math.round(random.between(300, 1_500)) }

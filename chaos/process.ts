@@ -7,10 +7,10 @@ export type Role = 'serve' | 'serve --no-worker' | 'worker'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
-/** A real process of the service, which is started again whenever it has ended, unless told otherwise. */
+/** A real process of the service, restarted whenever it has ended, unless told otherwise. */
 export class CartageProcess {
   readonly role: Role
-  /** What it said when it died of an exception of its own. */
+  /** Its output when it died of an uncaught exception. */
   readonly crashes: string[] = []
   readonly #environment: NodeJS.ProcessEnv
   isRevived = true
@@ -34,7 +34,7 @@ export class CartageProcess {
     this.#child.kill(name)
   }
 
-  /** Ends it for good; answers the exit code. */
+  /** Ends it for good; returns the exit code. */
   async end(signal: NodeJS.Signals): Promise<number | null> {
     this.isRevived = false
     if (!this.isAlive) return this.#child.exitCode
@@ -56,7 +56,7 @@ export class CartageProcess {
       words = (words + text).slice(-longestWords)
     })
     child.once('close', () => {
-      // Node's last line after an exception that nobody caught.
+      // Node's last line after an uncaught exception.
       if (/^Node\.js v/m.test(words)) this.crashes.push(words)
       if (this.isRevived) this.#child = this.#spawn()
     })

@@ -1,13 +1,13 @@
-/** Chance that can be repeated: the same seed gives the same numbers. */
+/** Repeatable random choices: the same seed gives the same numbers. */
 export type Random = Readonly<{
   /** From 0 up to 1. */
   next: () => number
   between: (low: number, high: number) => number
   isLucky: (chance: number) => boolean
-  /** Eight digits. */
+  /** Eight hex digits. */
   hex: () => string
   pick: <T>(values: readonly T[]) => T
-  /** One of the names, each as often as its weight says. */
+  /** One of the names, by weight. */
   weighted: <Name extends string>(weights: Readonly<Record<Name, number>>) => Name
 }>
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Stage } from './stage.ts'
 
-/** How long the jobs of a killed worker are without anybody. Measured only while PostgreSQL itself is left alone. */
+/** How long the jobs of a killed worker have no worker. Measured only while PostgreSQL is not attacked. */
 export class RecoveryTimes {
   readonly samplesMs: number[] = []
   readonly #stage: Stage
@@ -12,12 +12,12 @@ export class RecoveryTimes {
     this.#stage = stage
   }
 
-  /** PostgreSQL goes down: what is being measured now would measure that. */
+  /** Call it when PostgreSQL goes down: the current measurements then do not count. */
   disturb(): void {
     this.#disturbances += 1
   }
 
-  /** Notes what the worker has, lets it be killed, and times the takeover in the background. */
+  /** Records the worker's jobs, kills it, and times the takeover in the background. */
   async watch(pid: number, kill: () => void): Promise<void> {
     const held = await this.#stage.admin(
       `select j.user_id, j.id, j.worker_id from cartage.jobs j join cartage.workers w on w.id = j.worker_id
@@ -39,7 +39,7 @@ export class RecoveryTimes {
     await Promise.all(this.#watches)
   }
 
-  /** Another worker has it, or it had ended just before. */
+  /** Another worker has the job, or it had ended just before. */
   async #timeOne({ user_id, id, worker_id }: HeldJob): Promise<number> {
     for (;;) {
       const { rowCount } = await this.#stage.admin(

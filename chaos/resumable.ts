@@ -2,25 +2,28 @@ import { request } from 'node:http'
 import type { Answer, AskOptions } from './clients.ts'
 import type { Random } from './random.ts'
 
-/** What an upload in several requests needs of the one who sends it. `path` is that of the upload, or empty. */
+/** What an upload in several requests needs from its sender. `path` is that of the upload, or empty. */
 export type Line = Readonly<{
   random: Random
   /** One request. Undefined: no answer came. */
   ask: (path: string, options: AskOptions) => Promise<Answer | undefined>
   insist: (path: string, options: AskOptions) => Promise<Answer>
-  /** The address of a request that `cut` sends. */
+  /** The URL of a request that `cut` sends. */
   urlOf: (path: string) => string
   pause: () => Promise<void>
 }>
 
 export type ResumableFile = Readonly<{ metadata: Readonly<Record<string, string>>; content: string }>
 
-/** `id`: of the upload. `problem`: what must never be. `isUnknown`: the service cannot tell whether its rows are stored. */
+/**
+ * `id`: of the upload. `problem`: what must never happen. `isUnknown`: the service cannot tell whether its rows are
+ * stored.
+ */
 export type Uploaded = Readonly<
   { id: string; isUnknown?: boolean } | { id: string | undefined; problem: string }
 >
 
-/** Sends a file in pieces, some of which it cuts itself, and goes on where the service says that it is. */
+/** Sends a file in pieces, cuts some of them itself, and continues where the service says. */
 export async function uploadInPieces(line: Line, file: ResumableFile): Promise<Uploaded> {
   const content = Buffer.from(file.content)
   const created = await line.insist('', {
@@ -53,7 +56,7 @@ export async function uploadInPieces(line: Line, file: ResumableFile): Promise<U
   }
 }
 
-/** Returns up to where the service has said that the bytes are there, or what must never be. */
+/** Returns the offset that the service has confirmed, or what must never happen. */
 async function sendPiece(
   line: Line,
   path: string,
@@ -75,14 +78,14 @@ async function sendPiece(
   }
   const answer = await line.ask(path, { method: 'PATCH', headers, body: new Uint8Array(piece) })
   if (answer?.status === 204 || answer?.status === 200) return end === content.length ? offset : end
-  // 409: an earlier request has come after all. 423: it is still there. 429: all slots of imports are taken.
+  // 409: an earlier request arrived after all. 423: it still runs. 429: all slots of imports are taken.
   const isForgiven = !answer || answer.status >= 500 || [408, 409, 423, 429].includes(answer.status)
   if (!isForgiven) return `PATCH at ${offset} answered ${words(answer)}`
   await line.pause()
   return offset
 }
 
-/** Announces the whole piece and breaks off in the midst of it. */
+/** Announces the whole piece and breaks off in the middle. */
 async function cut(
   { urlOf, random }: Line,
   path: string,

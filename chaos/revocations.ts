@@ -11,13 +11,13 @@ type Revoked = Readonly<{
 }>
 
 /**
- * Clients that make keys, use them at every server, revoke them, and then try the old tokens again and again, everywhere.
- * From two seconds after the answer on, none may be accepted.
+ * Clients that create keys, use them at every server, revoke them, and then try the old tokens repeatedly at every
+ * server. From two seconds after the answer on, none may be accepted.
  */
 export class Revocations {
-  /** One for each server that accepted one. */
+  /** One for each server that accepted an old token. */
   readonly accepted = new Map<string, string>()
-  /** Answers that must never be, whatever is going on. */
+  /** Answers that must never come, whatever happens. */
   readonly surprises: string[] = []
   count = 0
   refused = 0
@@ -47,7 +47,7 @@ export class Revocations {
 
   async #again(act: () => Promise<void>): Promise<void> {
     while (!this.#isOver) {
-      // A key of which nobody knows what became of it is left alone.
+      // A key whose state is unknown is left alone.
       await act().catch(() => undefined)
       await sleep(this.#random.between(20, 300))
     }
@@ -75,7 +75,7 @@ export class Revocations {
     if (this.#revoked.length > mostRemembered) this.#revoked.shift()
   }
 
-  /** So that every server has it in mind. */
+  /** So that every server has it cached. */
   async #useEverywhere(user: ChaosUser, token: string): Promise<void> {
     for (const server of this.#stage.servers) {
       for (let tries = 0; tries < 3; tries++) {
@@ -99,7 +99,7 @@ export class Revocations {
     if (!this.accepted.has(`${place} ${token}`)) this.accepted.set(`${place} ${token}`, what)
   }
 
-  /** Straight to the server. The second way asks nothing of the database behind the key. */
+  /** Directly at the server. The second request does not use the database of the key. */
   async #isAccepted(server: ServerMember, { account }: ChaosUser, token: string): Promise<boolean> {
     const what = this.#random.pick(['api/v2/sql?q=select+1', 'api/v1/viz?type=map'])
     const url = `${server.straightUrl}/user/${account.username}/${what}&api_key=${token}`
@@ -109,7 +109,7 @@ export class Revocations {
     return response.status === 200
   }
 
-  /** On a key, with the master's token; answers the token of the key. */
+  /** Changes a key with the master token; returns the key's token. */
   async #ask({ account, token }: ChaosUser, method: string, path: string, body?: unknown): Promise<string> {
     const { url } = this.#random.pick(this.#stage.servers)
     const address = `${url}/user/${account.username}/api/v3/api_keys${path}?api_key=${token}`
@@ -130,9 +130,9 @@ export class Revocations {
   }
 }
 
-/** What docs/guarantees.md promises. */
+/** The promise of docs/guarantees.md. */
 const boundMs = 2_000
 const mostRemembered = 40
-/** 408: what held the request back let its time run out. 429: a limit, as when all wait. 503: try again. */
+/** 408: the request was held until its time limit ended. 429: a limit, as when all wait. 503: try again. */
 const forgiven: ReadonlySet<number> = new Set([408, 429, 503])
 const patienceMs = 15_000

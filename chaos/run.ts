@@ -29,5 +29,5 @@ const report = await runChaos({
 })
 console.log(describe(report))
 for (const violation of report.findings.violations.slice(0, 50)) console.error(violation)
-// A connection that was left in a black hole would keep the process waiting.
+// A connection left in a black hole would keep the process alive.
 process.exit(report.findings.violations.length === 0 ? 0 : 1)

@@ -1,10 +1,10 @@
 import { insist } from './insist.ts'
 import type { Stage } from './stage.ts'
 
-/** Schedules that become due one after the other, about one a second, and then every minute. */
+/** Schedules that become due one after another, about one per second, and then every minute. */
 export class Schedules {
   readonly #stage: Stage
-  /** The first due time of each, and where it was stopped. */
+  /** The first due time of each, and when it was stopped. */
   #spans: readonly Span[] = []
 
   constructor(stage: Stage) {
@@ -30,7 +30,7 @@ export class Schedules {
     this.#spans = rows
   }
 
-  /** No due time comes any more. */
+  /** After this no due time comes any more. */
   async stop(): Promise<void> {
     await insist(() =>
       this.#stage.admin(
@@ -39,7 +39,7 @@ export class Schedules {
     )
   }
 
-  /** How many due times there were, and what is wrong with them. */
+  /** Counts the due times, and returns what is wrong with them. */
   async judge(): Promise<Readonly<{ dueTimes: number; problems: readonly string[] }>> {
     const { rows: runs } = await insist(() =>
       this.#stage.admin(

@@ -1,8 +1,8 @@
-/** How often each statement of the plans was sent to a database by a worker, as the proxies have seen it. */
+/** How often a worker sent each statement of the plans to a database, as the proxies saw it. */
 export class SentStatements {
   readonly #times = new Map<string, number>()
 
-  /** Bytes of a client that calls itself by this name. */
+  /** Bytes of a client with this name. */
   readonly note = (label: string, bytes: Buffer): void => {
     if (!label.startsWith('cartage job')) return
     for (const [, entry] of bytes.toString('latin1').matchAll(/ledger \(entry\) values \('([^']+)'\)/g)) {

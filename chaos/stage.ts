@@ -22,7 +22,7 @@ export type StageOptions = EngineOptions &
 
 export type ChaosUser = Readonly<{ account: Account; token: string }>
 
-/** Where it happens: databases, users with a ledger on every host, and processes, with proxies between all of them. */
+/** The set-up: databases, users with a ledger on every host, and processes, with proxies between all of them. */
 export type Stage = Engine &
   Readonly<{
     users: readonly ChaosUser[]
@@ -30,7 +30,7 @@ export type Stage = Engine &
     workers: readonly Member[]
     sent: SentStatements
     told: Told
-    /** The directory for files of imports, which all processes share. */
+    /** The directory of imported files, which all processes share. */
     spool: string
     admin: AdminSql
     /** What the operator does with `cartage host add`. */
@@ -43,7 +43,7 @@ export async function setStage(options: StageOptions): Promise<Stage> {
   await chmod(folder, 0o711)
   const spool = join(folder, 'imports')
   await mkdir(spool)
-  // Processes of the service give up root.
+  // The processes of the service run without root.
   await chmod(spool, 0o777)
   const closers = [() => rm(folder, { recursive: true, force: true })]
   const close = () => closeAll(closers.toReversed())
@@ -94,7 +94,7 @@ function startSome<T>(count: number, start: (index: number) => Promise<T>): Prom
   return Promise.all(Array.from({ length: count }, (_, index) => start(index)))
 }
 
-/** One that fails does not keep the others. */
+/** A failing one does not stop the others. */
 async function closeAll(closers: readonly (() => Promise<void>)[]): Promise<void> {
   const failures: unknown[] = []
   for (const close of closers) await close().catch((error: unknown) => failures.push(error))
@@ -116,7 +116,7 @@ async function makeUsers({ control, hosts }: Engine, count: number): Promise<Cha
   })
 }
 
-/** On the same way as the command line, straight to the databases. */
+/** Like the command line: directly in the databases. */
 async function asOperator<T>(adminUrl: string, work: (installation: Installation) => Promise<T>): Promise<T> {
   const config = { ...readConfig({}), namespace }
   const installation = await openInstallation(

@@ -4,12 +4,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { insist } from './insist.ts'
 import type { AdminSql } from './postgres/run-sql.ts'
 
-/** The receiver of webhooks. It refuses some messages, and takes others without an answer, so that they come again. */
+/** The receiver of webhooks. It refuses some messages and accepts others without an answer, so that they come again. */
 export class Told {
   readonly host: string
   readonly close: () => Promise<void>
   readonly #takeAll: () => void
-  /** By job: the ends that it was told of. */
+  /** By job: the ends that it was notified of. */
   readonly #ends: ReadonlyMap<string, ReadonlySet<string>>
 
   private constructor(
@@ -35,7 +35,7 @@ export class Told {
         type: string
         data: { job_id?: string; id?: string }
       }
-      // Of a job or an import.
+      // The id of a job or an import.
       const id = data.job_id ?? data.id!
       if (!isRefused) ends.set(id, (ends.get(id) ?? new Set()).add(type))
       if (isCut) request.socket.destroy()
@@ -52,7 +52,7 @@ export class Told {
     return new Told(`127.0.0.1:${(server.address() as AddressInfo).port}`, ends, takeAll, close)
   }
 
-  /** Each account tells of all its jobs and imports. */
+  /** Each account notifies of all its jobs and imports. */
   webhookOf(userId: number): Readonly<{ text: string; values: unknown[] }> {
     return {
       text: `insert into cartage.webhooks (user_id, url, events, include_sql)
@@ -61,7 +61,10 @@ export class Told {
     }
   }
 
-  /** Waits until all is delivered, or the time is over. What was refused often would come only minutes or hours later. */
+  /**
+   * Waits until everything is delivered, or the time is over. Messages refused often would come only minutes or hours
+   * later.
+   */
   async settle(admin: AdminSql, patienceMs: number): Promise<void> {
     this.#takeAll()
     await insist(() =>
@@ -76,7 +79,7 @@ export class Told {
     while (performance.now() < until && (await pending())) await sleep(250)
   }
 
-  /** Every final state was told at least once, as it is, and by one message. */
+  /** Checks that every final state was sent at least once, correctly, and by one message. */
   async judge(admin: AdminSql): Promise<Readonly<{ told: number; problems: readonly string[] }>> {
     const { rows } = await insist(() =>
       admin(

@@ -11,7 +11,7 @@ export class UploadingClients extends Clients {
     return {
       random: this.random,
       ask: (path, options) => this.ask(user, pathOf(path), options),
-      // 423: an earlier request is still there. 429: the limit of unfinished ones, or of requests.
+      // 423: an earlier request still runs. 429: the limit of unfinished uploads, or of requests.
       insist: (path, options) => this.insist(user, pathOf(path), options, [423, 429]),
       urlOf: (path) => {
         const { url } = this.random.pick(this.stage.servers)
@@ -24,7 +24,7 @@ export class UploadingClients extends Clients {
 
 /** Clients that load rows by uploads in several requests, each until they are stored. */
 export class Uploads extends UploadingClients {
-  /** Answers that must never be, whatever is going on. */
+  /** Answers that must never come, whatever happens. */
   readonly surprises: string[] = []
   readonly #sent: string[] = []
   readonly #writes: Write[] = []
@@ -38,7 +38,7 @@ export class Uploads extends UploadingClients {
     })
   }
 
-  /** Of all that were begun. */
+  /** The keys of all uploads begun. */
   get keys(): readonly string[] {
     return this.#sent
   }
@@ -49,7 +49,7 @@ export class Uploads extends UploadingClients {
     return { stored: count('stored'), doubt: count('doubt') }
   }
 
-  /** Holds what the answers said against what is there. */
+  /** Compares the answers with the tables. */
   judge(evidence: WriteEvidence): string[] {
     return this.#writes.flatMap((write) => {
       const problem = problemOf(write, evidence)
@@ -58,7 +58,7 @@ export class Uploads extends UploadingClients {
   }
 
   async #load(key: string): Promise<void> {
-    // In the second table a commit takes its time.
+    // In the second table a commit takes a while.
     const [table, rows] = this.random.isLucky(0.5) ? ['ledger', 5_000] : ['slow_ledger', 20]
     const content = Array.from({ length: rows }, (_, index) => `${key}/${index}\n`).join('')
     const metadata = { kind: 'copyfrom', q: `copy ${table} (entry) from stdin` }

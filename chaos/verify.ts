@@ -28,7 +28,7 @@ export type Findings = Totals &
     jobs: number
     byStatus: Readonly<Record<string, number>>
     failovers: number
-    /** Committed before a fail-over, and not yet on the replica: what asynchronous replication costs. */
+    /** Committed before a fail-over and not yet on the replica: the price of asynchronous replication. */
     lostTransactions: number
     endedCommits: number
     revoked: number
@@ -39,12 +39,12 @@ export type Findings = Totals &
     uploads: Uploads['counts']
     moves: MoveCounts
     dueTimes: number
-    /** Jobs of whose end the receiver of webhooks was told. */
+    /** Jobs whose end the receiver of webhooks was sent. */
     told: number
     violations: readonly string[]
   }>
 
-/** Holds the jobs, the ledger and the counters against each other. */
+/** Compares the jobs, the ledger and the counters. */
 export async function verify(
   stage: Stage,
   { load, imports, uploads, revocations, writes, schedules, moves }: Clients,
@@ -149,8 +149,8 @@ async function judgeJobs(load: Load, evidence: Evidence, tell: (words: string) =
 const readsAtOnce = 8
 
 /**
- * Whether an entry was committed on a primary, called done, and then lost with the tail of its log: recorded before
- * anybody could ask the new primary, or settled while the old one still lived.
+ * Whether an entry was committed on a primary, called done, and then lost with the end of its log: recorded before the
+ * new primary could be queried, or settled while the old one still lived.
  */
 async function lossesByReplication(stage: Stage): Promise<(entry: string) => boolean> {
   const settledAt = await insist(() => recordedEntries(stage, everMinutes))
@@ -174,7 +174,7 @@ function troublesOf({ hosts, patroni }: Stage): readonly string[] {
   return troubles.map((words) => `a fail-over did not succeed: ${words}`)
 }
 
-/** With asynchronous replication what was stored may be lost, whatever the answer was. */
+/** With asynchronous replication stored rows may be lost, whatever the answer was. */
 function isInLostTail(lostTails: readonly LostTail[], entry: string): boolean {
   return lostTails.some(({ entries, isSynchronous }) => !isSynchronous && entries.has(entry))
 }
@@ -184,7 +184,7 @@ function unknownEntries(known: readonly string[], entries: Iterable<string>): st
   return [...entries].filter((entry) => !keys.has(keyOf(entry))).map((entry) => `${entry}: of no known job`)
 }
 
-/** One after the other, the jobs of a user run oldest first. (What was given up may have run on beside the next.) */
+/** One by one, the jobs of a user run oldest first. (A job that was given up may have run on beside the next.) */
 async function overtakings(stage: Stage, ledgers: readonly (readonly string[])[]): Promise<string[]> {
   const { rows } = await insist(() =>
     stage.admin(
@@ -209,7 +209,7 @@ function crashes({ servers, workers }: Stage): string[] {
   )
 }
 
-/** Each request made one job, and the queues are empty. */
+/** Checks that each request created one job, and the queues are empty. */
 async function strayRows(stage: Stage, jobs: number): Promise<string[]> {
   const { rows } = await insist(() =>
     stage.admin(

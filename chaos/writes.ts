@@ -2,15 +2,15 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Random } from './random.ts'
 import type { ChaosUser, Stage } from './stage.ts'
 
-/** What the answer to a write said. `doubt`: there was none, or it says that nobody knows. */
+/** The meaning of the answer to a write. `doubt`: there was none, or it says that the outcome is unknown. */
 type Verdict = 'stored' | 'not stored' | 'doubt'
 
 export type Write = Readonly<{ key: string; rows: number }> & Answer
 
-/** What an answer means, and its own words. */
+/** The meaning of an answer, and its text. */
 type Answer = Readonly<{ verdict: Verdict; words: string }>
 
-/** What is known of entries besides what the answers said. */
+/** What is known of entries besides the answers. */
 export type WriteEvidence = Readonly<{
   timesApplied: (entry: string) => number
   isLostByReplication: (entry: string) => boolean
@@ -18,7 +18,7 @@ export type WriteEvidence = Readonly<{
 
 /** Clients that copy rows in and out and write by the SQL endpoint. Each request is sent once. */
 export class Writes {
-  /** Answers that must never be, whatever is going on. */
+  /** Answers that must never come, whatever happens. */
   readonly surprises: string[] = []
   readonly #writes: Write[] = []
   readonly #stage: Stage
@@ -55,7 +55,7 @@ export class Writes {
     this.#isOver = true
   }
 
-  /** Holds what the answers said against what is there. */
+  /** Compares the answers with the tables. */
   judge(evidence: WriteEvidence): string[] {
     return this.#writes.flatMap((write) => {
       const problem = problemOf(write, evidence)
@@ -71,7 +71,7 @@ export class Writes {
     }
   }
 
-  /** Small writes at an even pace, whether the ones before were answered or not: they show when there is no service. */
+  /** Small writes at a steady rate, answered or not: they show when the service is down. */
   async #probe(): Promise<void> {
     const open = new Set<Promise<void>>()
     while (!this.#isOver) {
@@ -105,7 +105,7 @@ export class Writes {
     return this.#read(await this.#send(user, 'sql/copyfrom', { q }, { body }))
   }
 
-  /** What ends well is whole. */
+  /** Checks that a download that ends well is complete. */
   async #download(): Promise<void> {
     const user = this.#random.pick(this.#stage.users)
     const q = `copy (select * from generate_series(1, ${downloadedRows})) to stdout`
@@ -120,7 +120,7 @@ export class Writes {
         this.surprises.push(`${new Date().toISOString()} a download ended well with ${rows} rows: ${answer}`)
       }
     } catch {
-      // Its connection was cut, and the client was told so.
+      // Its connection was cut, and the client saw that.
     }
   }
 
@@ -161,7 +161,7 @@ export function problemOf({ key, rows, verdict }: Write, evidence: WriteEvidence
   return verdict === 'stored' && most === 0 && !isLost ? 'answered as stored, but not there' : undefined
 }
 
-/** 408: what held the request back let its time run out. 429: a limit, as when all wait. 503: try again. */
+/** 408: the request was held until its time limit ended. 429: a limit, as when all wait. 503: try again. */
 const forgiven: ReadonlySet<number> = new Set([408, 429, 503])
 const downloadedRows = 20_000
 const patienceMs = 15_000

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { runStep, say } from './run.mjs'
 
-/** What to put before a command so that root runs it; undefined: packages cannot be installed here. */
+/** The prefix with which root runs a command; undefined: packages cannot be installed here. */
 export function waysToInstall() {
   if (!isThere('apt-get')) return undefined
   if (process.getuid?.() === 0) return []
@@ -25,7 +25,7 @@ export async function installPackages(asRoot, packages) {
   ])
 }
 
-/** For the tests: installed where we may; where we may not, those tests say that they did not run. */
+/** For tests: installs the program where that is allowed; elsewhere those tests report that they did not run. */
 export async function provideIfPossible(name, program, packages) {
   if (isThere(program)) return
   const asRoot = waysToInstall()
@@ -39,7 +39,7 @@ export async function provideIfPossible(name, program, packages) {
   }
 }
 
-/** A mirror may be out of reach for a moment. */
+/** Tries twice: a mirror may be unreachable for a moment. */
 async function showTwice(command) {
   try {
     await show(command)

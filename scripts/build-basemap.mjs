@@ -5,8 +5,8 @@ import { createRequire } from 'node:module'
 const quantization = 10_000
 
 /**
- * The countries of the world as a topology, cut at the antimeridian: a polygon that crosses it would be smeared over the
- * map. Borders are in it once, so it is half the size of its GeoJSON.
+ * The countries of the world as a topology, cut at the antimeridian: a polygon that crosses it would be smeared across
+ * the map. Each border is stored once, so it is half the size of the GeoJSON.
  */
 export async function worldMap() {
   const { topology } = await import('topojson-server')
@@ -18,7 +18,7 @@ export async function worldMap() {
   return topology({ countries }, quantization)
 }
 
-/** The same countries as valid GeoJSON, with their names and areas: sample data for a new account. */
+/** The same countries as valid GeoJSON with their names and areas: sample data for a new account. */
 export async function sampleCountries() {
   const { geoArea } = await import('d3-geo')
   const [whole, cut] = await Promise.all([readCountries(), cutCountries()])
@@ -42,7 +42,7 @@ async function cutCountries() {
     import('d3-geo-projection'),
     import('d3-geo'),
   ])
-  // Degrees to degrees: what remains of the projection is its cut.
+  // Degrees to degrees: only the cut of the projection is used.
   const plane = geoEquirectangular()
     .scale(180 / Math.PI)
     .translate([0, 0])
@@ -65,7 +65,7 @@ const polygonsOf = ({ type, coordinates }) => (type === 'Polygon' ? [coordinates
 const crossesAntimeridian = (geometry) =>
   polygonsOf(geometry).some(([ring]) => ring.some(([x], at) => at > 0 && Math.abs(x - ring[at - 1][0]) > 180))
 
-/** Its rings without spikes, and cut where they touch themselves. */
+/** Removes spikes from its rings, and cuts them where they touch themselves. */
 function validGeometry(geometry) {
   const polygons = polygonsOf(geometry).flatMap(([outer, ...holes]) =>
     simpleRings(outer).map((shell, at) => [shell, ...(at === 0 ? holes.flatMap(simpleRings) : [])]),
@@ -74,7 +74,7 @@ function validGeometry(geometry) {
 }
 
 function simpleRings(ring) {
-  // Rounded to ten metres: neighbours share their points also then.
+  // Rounded to ten metres: neighbours still share their points.
   const points = ring.map((point) => point.map((value) => Math.round(value * 10_000) / 10_000)).slice(0, -1)
   const open = points.filter(
     (point, at) => !isSpike(points.at(at - 1), point, points[(at + 1) % points.length]),
@@ -93,7 +93,7 @@ function simpleRings(ring) {
 
 const isSame = ([x, y], [otherX, otherY]) => x === otherX && y === otherY
 
-/** Whether a line runs to this point and back, or the point is there twice. */
+/** Whether a line runs to this point and back, or the point is duplicate. */
 function isSpike(before, [x, y], after) {
   const [ax, ay, bx, by] = [before[0] - x, before[1] - y, after[0] - x, after[1] - y]
   return (

@@ -7,7 +7,7 @@ import { root, say } from './run.mjs'
 const name = 'cartage-cli.mjs'
 const stampName = 'cartage-cli.sources.sha256'
 
-/** Builds dist/cartage-cli.mjs alone if its sources have changed: for those who work on it, and for tests. */
+/** Builds only dist/cartage-cli.mjs, if its sources have changed: for development and tests. */
 export async function provideCli() {
   if (isCliBuilt()) return
   await oneAtATime(async () => {
@@ -18,7 +18,7 @@ export async function provideCli() {
   })
 }
 
-/** Bundles the command line for people into one executable file, for which Node is enough. */
+/** Bundles the command line for people into one executable file, which needs only Node. */
 export async function buildCli(folder) {
   const { build } = await import('esbuild')
   const stamp = hashSources()
@@ -41,7 +41,7 @@ export async function buildCli(folder) {
   writeFileSync(join(folder, stampName), stamp)
 }
 
-/** What the library of WebSockets, which is CommonJS, expects to find. */
+/** What the WebSocket library, which is CommonJS, needs. */
 const commonJs = `import { createRequire as makeRequire } from 'node:module'
 const require = makeRequire(import.meta.url)`
 

@@ -3,14 +3,14 @@ import { join } from 'node:path'
 import { root, runStep } from './run.mjs'
 
 /**
- * Builds the package `cartage-client` into `folder`: the client alone, for Node and browsers, as ES modules and as CommonJS,
- * each with types. Its libraries are bundled, so it depends on no package.
+ * Builds the package `cartage-client` into `folder`: only the client, for Node and browsers, as ES modules and as
+ * CommonJS, each with types. Its libraries are bundled, so it has no dependencies.
  */
 export async function buildClient(folder) {
   const commonJs = join(folder, 'cjs')
   mkdirSync(commonJs, { recursive: true })
   await Promise.all([bundle(folder, 'esm'), bundle(commonJs, 'cjs'), declare(join(folder, 'types'))])
-  // In a folder of CommonJS a declaration describes CommonJS.
+  // In a CommonJS folder a declaration describes CommonJS.
   cpSync(join(folder, 'types'), join(commonJs, 'types'), { recursive: true })
   writeJson(join(commonJs, 'package.json'), { type: 'commonjs' })
   writeJson(join(folder, 'package.json'), describePackage())
@@ -33,7 +33,7 @@ async function bundle(folder, format) {
         platform,
         format,
         target: platform === 'node' ? 'node20' : 'es2022',
-        // Faster parts of ws, for those who have installed them.
+        // Faster parts of ws, if installed.
         external: ['bufferutil', 'utf-8-validate'],
         ...(platform === 'node' && format === 'esm' && { banner: { js: requireInModules } }),
         logLevel: 'warning',
@@ -42,7 +42,7 @@ async function bundle(folder, format) {
   )
 }
 
-/** ws is CommonJS, and asks for modules of Node. */
+/** ws is CommonJS and requires modules of Node. */
 const requireInModules = `import { createRequire } from 'node:module'
 const require = createRequire(import.meta.url)`
 
@@ -51,7 +51,7 @@ function declare(folder) {
   return runStep(process.execPath, [compiler, '--project', 'tsconfig.build.json', '--outDir', folder])
 }
 
-/** The ways into it are those of `cartage/client`, which lies in the same folder. */
+/** Its entry points are those of `cartage/client`, which is in the same folder. */
 function describePackage() {
   const { version, license, engines, exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
   const entry = JSON.parse(JSON.stringify(exports['./client']).replaceAll('./dist/client/', './'))

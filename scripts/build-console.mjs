@@ -11,7 +11,7 @@ const source = join(root, 'console')
 const made = join(root, 'dist/console')
 const stampName = 'sources.sha256'
 
-/** Builds dist/console alone if console/ has changed: for those who work on it. */
+/** Builds only dist/console, if console/ has changed: for development. */
 export async function provideConsole() {
   if (isConsoleBuilt()) return
   await oneAtATime(async () => {
@@ -24,7 +24,7 @@ export async function provideConsole() {
   })
 }
 
-/** Everything that the console is made of, for the stamp of the build. */
+/** Everything that the console is built from, for the stamp of the build. */
 export function consoleSources() {
   const code = readdirSync(source, { recursive: true })
     .filter((path) => /\.(tsx?|css|html|json)$/.test(path))
@@ -33,7 +33,10 @@ export function consoleSources() {
   return [...code, ...texts].sort()
 }
 
-/** Bundles console/ into `folder`: `index.html`, `map.html` and `dashboard.html` (the pages of a named map and a dashboard), `assets/` under names with a hash, each also compressed, and `sizes.json`. */
+/**
+ * Bundles console/ into `folder`: `index.html`, `map.html` and `dashboard.html` (the pages of a named map and a
+ * dashboard), `assets/` with hashed names, each also compressed, and `sizes.json`.
+ */
 export async function buildConsole(folder) {
   const { build } = await import('esbuild')
   const stamp = hashConsole()
@@ -101,8 +104,8 @@ const shared = {
 }
 
 /**
- * What is loaded later uses all of core.ts, and all but the page of a map uses all of shared.ts, so that what they share is two files:
- * esbuild makes a file for each set of them that shares something, which would be many requests.
+ * Code loaded later uses all of core.ts, and all but the page of a map uses all of shared.ts, so their shared code is
+ * two files: esbuild makes a file for each set of entries that share something, which would be many requests.
  */
 const sharedFiles = {
   name: 'shared-files',
@@ -124,7 +127,7 @@ const sharedFiles = {
   },
 }
 
-/** `import css from './page.css' with { type: 'text' }`: the styles of a page come with its code. */
+/** `import css from './page.css' with { type: 'text' }`: the styles of a page are loaded with its code. */
 const textStyles = {
   name: 'text-styles',
   setup(build) {
@@ -139,13 +142,13 @@ const textStyles = {
   },
 }
 
-/** `import url from 'worker:./result-worker.ts'`: a worker is a bundle of its own, in one file. */
+/** `import url from 'worker:./result-worker.ts'`: a worker is a separate bundle in one file. */
 const workers = {
   name: 'workers',
   setup(build) {
     build.onResolve({ filter: /^worker:/ }, async ({ path, resolveDir, kind }) => {
       const found = await build.resolve(path.slice('worker:'.length), { resolveDir, kind })
-      // The name that the made file will have.
+      // The name of the built file.
       return {
         path: found.path.replace(/\.\w+$/, '.js'),
         namespace: 'worker',
@@ -166,7 +169,10 @@ const workers = {
   },
 }
 
-/** `import address from 'geodata:world'`: the countries, so that a map needs no other host; `geodata:places`: names on it. `geodata:countries`: sample data. */
+/**
+ * `import address from 'geodata:world'`: the countries, so that a map needs no other host; `geodata:places`: names on
+ * it. `geodata:countries`: sample data.
+ */
 const geodata = {
   name: 'geodata',
   setup(build) {
@@ -183,7 +189,9 @@ const geodata = {
 
 const geodataFiles = { 'world.json': worldMap, 'places.json': places, 'countries.json': sampleCountries }
 
-/** `import pages from 'guide:pages'`: the documentation for users. The list of its pages is the first section of docs/README.md. */
+/**
+ * `import pages from 'guide:pages'`: the documentation for users. The first section of docs/README.md lists its pages.
+ */
 const guide = {
   name: 'guide',
   setup(build) {
@@ -216,7 +224,7 @@ function writeWithCompressed(path, contents) {
   writeFileSync(`${path}.br`, brotliCompressSync(contents, { params }))
 }
 
-/** What was made: of which page it is the beginning, what it needs at once, and its sizes. */
+/** The outputs: the page that each is the entry of, what it needs at once, and its sizes. */
 function listOutputs(metafile, outputFiles) {
   const sizes = new Map(outputFiles.map(({ path, contents }) => [basename(path), contents]))
   return Object.entries(metafile.outputs).map(([path, { entryPoint, imports, cssBundle }]) => {

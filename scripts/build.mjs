@@ -12,7 +12,7 @@ const draft = join(root, 'dist.new')
 const former = join(root, 'dist.old')
 const stampName = 'sources.sha256'
 
-/** Whether dist/ was made from the sources as they are now. */
+/** Whether dist/ was built from the current sources. */
 export function isBuilt() {
   try {
     return readFileSync(join(dist, stampName), 'utf8') === hashSources()
@@ -21,10 +21,10 @@ export function isBuilt() {
   }
 }
 
-/** Whether there is a dist/, made from whatever sources. */
+/** Whether there is a dist/, built from any sources. */
 export const hasBuild = () => existsSync(join(dist, stampName))
 
-/** Compiles into a folder aside and then exchanges it, so that a half-made dist/ is never run. */
+/** Compiles into another folder and then swaps it in, so that a half-built dist/ never runs. */
 export async function build() {
   say('building dist/')
   rmSync(draft, { recursive: true, force: true })
@@ -47,7 +47,10 @@ export async function build() {
   rmSync(former, { recursive: true, force: true })
 }
 
-/** It is a process of its own, and would live as long as this one: as the service does that `npm start` begins here. */
+/**
+ * The compiler is a separate process that would live as long as this one, like the service that `npm start` starts
+ * here.
+ */
 async function stopCompiler() {
   const { stop } = await import('esbuild')
   await stop()

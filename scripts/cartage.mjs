@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { root } from './run.mjs'
 
-// The default ./data is the project's, wherever the command was called from.
+// The default ./data is the project's, wherever the command is called from.
 process.env.CARTAGE_DATA_DIR ||= join(root, 'data')
 
 if (!existsSync(join(root, 'dist/cartage-cli.mjs')) || !existsSync(join(root, 'dist/main.js'))) {

@@ -4,7 +4,7 @@ import { Failure, say } from './run.mjs'
 const font = 'fonts-dejavu-core'
 const packages = ['chromium', font]
 
-/** The browser in which the console is measured: Debian's is installed where we may, asked for where we may not. */
+/** The browser in which the console is measured: installs Debian's where that is allowed, else asks for it. */
 export async function provideChromium() {
   if (process.env.CARTAGE_TEST_CHROMIUM || isThere('chromium')) return
   const asRoot = waysToInstall()
@@ -14,8 +14,8 @@ export async function provideChromium() {
 }
 
 /**
- * The browser in which the console is tested: Chromium without its windows, which takes half of the processor time. Where it
- * cannot be installed the whole one is used.
+ * The browser in which the console is tested: Chromium's headless shell, which needs half the CPU. Where it cannot be
+ * installed, the full Chromium is used.
  */
 export async function provideHeadlessChromium() {
   if (process.env.CARTAGE_TEST_CHROMIUM || isThere(shell)) return

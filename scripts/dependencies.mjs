@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { root, runStep, say } from './run.mjs'
 
-/** Whether node_modules holds what package-lock.json asks for; npm keeps its own list of what it has put there. */
+/** Whether node_modules has what package-lock.json requires; npm keeps its own list of what it installed. */
 export function areDependenciesInstalled() {
   const wanted = readPackages('package-lock.json')
   const present = readPackages('node_modules/.package-lock.json')
@@ -15,7 +15,7 @@ export function areDependenciesInstalled() {
 
 export async function installDependencies() {
   say('installing the npm packages of package-lock.json')
-  // The compiler is a development dependency, and a fresh clone must be compiled also where NODE_ENV is production.
+  // The compiler is a development dependency, and a fresh clone must compile even if NODE_ENV is production.
   await runStep('npm', ['ci', '--include=dev', '--no-audit', '--no-fund'])
 }
 

@@ -6,7 +6,7 @@ import { root, say } from './run.mjs'
 const lockPath = join(root, 'dist.lock')
 const longestWorkMs = 30 * 60_000
 
-/** Runs `work` while no other process of this project does so: two at once would spoil each other's folders. */
+/** Runs `work` while no other process of this project does: two at once would damage each other's folders. */
 export async function oneAtATime(work) {
   let hasSaid = false
   while (!take()) {

@@ -5,7 +5,7 @@ const packages = ['postgresql', 'postgresql-postgis', 'postgresql-postgis-script
 const dropInFolder = '/etc/postgresql-common/createcluster.d'
 const dropIn = `${dropInFolder}/cartage.conf`
 
-/** Sees to it that there is a PostgreSQL with PostGIS: Debian's is installed where we may, asked for where we may not. */
+/** Ensures a PostgreSQL with PostGIS: installs Debian's where that is allowed, else asks for it. */
 export async function providePostgres() {
   if (await isPostgresThere()) return
   const asRoot = waysToInstall()
@@ -16,14 +16,14 @@ export async function providePostgres() {
     throw new Failure(whatToDo(`${packages.join(', ')} are installed, but no PostGIS was found`))
 }
 
-/** dist/ has just been built: the service itself knows best what it can use. */
+/** dist/ has just been built, so the service itself checks whether it can use it. */
 async function isPostgresThere() {
   const { findBinaries } = await import('../dist/postgres/cluster/find-binaries.js')
   return (await findBinaries()).length > 0
 }
 
 async function installPostgres(asRoot) {
-  // The package would else make and start a cluster of its own on port 5432.
+  // Otherwise the package would create and start its own cluster on port 5432.
   await show([...asRoot, 'mkdir', '-p', dropInFolder])
   await show([...asRoot, 'sh', '-c', `echo 'create_main_cluster = false' > ${dropIn}`])
   try {

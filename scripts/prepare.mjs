@@ -6,9 +6,9 @@ import { providePostgres } from './postgres.mjs'
 import { provideServiceUser } from './service-user.mjs'
 
 /**
- * What every command needs first: npm packages, dist/, a PostgreSQL unless one is configured, GDAL with its
- * sandbox, and root's system user. Quick when all is there.
- * Without `needsBuild` an older dist/ will do, but there must be one: it finds PostgreSQL.
+ * What every command needs first: npm packages, dist/, a PostgreSQL unless one is configured, GDAL with its sandbox,
+ * and root's system user. Fast when everything is there. Without `needsBuild` an older dist/ is enough, but there must
+ * be one: it finds PostgreSQL.
  */
 export async function prepare({ needsBuild = true } = {}) {
   const isToBuild = () => (needsBuild ? !isBuilt() : !hasBuild())

@@ -3,12 +3,12 @@ import { join } from 'node:path'
 import { isThere } from './apt.mjs'
 import { root, runStep, say } from './run.mjs'
 
-/** Where the tests look for the programs that the machine does not have. */
+/** Where the tests look for programs missing on the machine. */
 const proxyFolder = join(root, 'node_modules/.cache/proxies')
 
 /**
- * The programs for which deploy/ has a configuration: proxies, and Prometheus. Their packages are unpacked, not
- * installed: that would start them as services. Where that fails, their tests say that they did not run.
+ * The programs configured in deploy/: proxies and Prometheus. Their packages are unpacked, not installed: that would
+ * start them as services. If that fails, their tests report that they did not run.
  */
 export async function provideProxies() {
   const missing = [

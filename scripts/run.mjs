@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 
 export const root = fileURLToPath(new URL('..', import.meta.url))
 
-/** Something that ends the command: one sentence for the person, and the exit code. */
+/** Ends the command: one sentence for the user, and the exit code. */
 export class Failure extends Error {
   constructor(message, exitCode = 1) {
     super(message)
@@ -12,7 +12,7 @@ export class Failure extends Error {
   }
 }
 
-/** Runs a program to its end and answers its exit code. A signal that reaches only us reaches it too. */
+/** Runs a program to its end and returns its exit code. A signal to this process is passed on. */
 export function run(program, args, options = {}) {
   return new Promise((resolve, reject) => {
     const child = spawn(program, args, { cwd: root, stdio: 'inherit', ...options })
@@ -26,7 +26,7 @@ export function run(program, args, options = {}) {
   })
 }
 
-/** The same for a step of a preparation: what it prints is not the output of the command that asked for it. */
+/** The same for a preparation step: its output is not that of the command. */
 export async function runStep(program, args, options = {}) {
   const exitCode = await run(program, args, { stdio: ['inherit', process.stderr, 'inherit'], ...options })
   if (exitCode !== 0) throw new Failure(`${program} ${args.join(' ')} ended with ${exitCode}`, exitCode)
@@ -42,7 +42,7 @@ export async function runScript(body) {
     process.exitCode = await body()
   } catch (error) {
     if (!(error instanceof Failure)) throw error
-    // Ended by a signal, it has nothing to tell.
+    // Ended by a signal, it has nothing to report.
     if (error.exitCode <= 128) say(`cartage: ${error.message}`)
     process.exitCode = error.exitCode
   }

@@ -5,8 +5,8 @@ import { say } from './run.mjs'
 const name = 'cartage'
 
 /**
- * Root starts the service, and does not run it: a system user of its own does, as Debian's packages make one. Where none
- * can be made, the service runs as the user of PostgreSQL's package.
+ * Root starts the service but does not run it: a system user does, as with Debian's packages. Where none can be
+ * created, the service runs as the user of PostgreSQL's package.
  */
 export async function provideServiceUser() {
   if (process.getuid?.() !== 0 || isKnown()) return
@@ -14,7 +14,7 @@ export async function provideServiceUser() {
   try {
     await show(['useradd', '--system', '--user-group', ...nowhere, name])
   } catch (error) {
-    // Another command may have made it at this moment.
+    // Another command may have created it at this moment.
     if (!isKnown()) say(`the system user ${name} could not be made (${error.message})`)
   }
 }

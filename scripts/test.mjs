@@ -7,9 +7,9 @@ import { Failure, root, run, runScript, say } from './run.mjs'
 import { provideShells } from './shells.mjs'
 
 const filters = process.argv.slice(2)
-/** Whoever names a test wants its answer now: types, lint and the build are for the whole. */
+/** A run of named tests should answer fast: types, lint and the build are for the whole suite. */
 const isWhole = filters.length === 0
-/** A service that starts before the console is built serves none. */
+/** A service that starts before the console is built does not serve it. */
 const needsBuild = isWhole || filters.some((name) => name.includes('console'))
 const projects = ['.', 'console', 'test/console']
 const bin = (name) => join(root, 'node_modules/.bin', name)
@@ -25,7 +25,7 @@ await runScript(async () => {
   if (isWhole) {
     await timed('types, lint and format', () => all([...projects.map(checkTypes), checkStyle()]))
   }
-  // Last, and without a word after it: the runner's summary closes the output.
+  // Last, without output after it: the runner's summary is the end of the output.
   return run(process.execPath, ['--import', 'tsx', 'test/run.ts', ...filters], {
     env: { ...process.env, TSX_DISABLE_CACHE: '1' },
   })
@@ -37,7 +37,7 @@ async function timed(name, step) {
   say(`${name}: ${((performance.now() - start) / 1000).toFixed(1)} s`)
 }
 
-/** Side by side, as each uses one core. What fails ends the command after all have said their part. */
+/** In parallel, as each uses one core. A failure ends the command after all have reported. */
 async function all(checks) {
   await Promise.allSettled(checks)
   await Promise.all(checks)

@@ -1,7 +1,7 @@
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
 import type { Frame } from '../frame/frame.ts'
 
-/** A user of a running service, and the console in a browser in which nobody is signed in. */
+/** A user of a running service, and the console in a browser without a sign-in. */
 export type Console = Readonly<{
   url: string
   username: string
@@ -21,7 +21,7 @@ export async function openConsole(
   const browser = await chromium.launch({
     executablePath: process.env.CARTAGE_TEST_CHROMIUM || '/usr/bin/chromium',
     args: [
-      // There is no GPU: a map has to be drawn by the processor, which costs everything else too.
+      // There is no GPU: the CPU has to draw maps, which slows everything else down too.
       ...(drawsMaps ? ['--enable-unsafe-swiftshader', '--use-angle=swiftshader'] : ['--disable-gpu']),
       ...(process.getuid?.() === 0 ? ['--no-sandbox'] : []),
     ],
@@ -31,7 +31,7 @@ export async function openConsole(
   return { url: service.url, username, token, database: `${service.namespace}_u1`, browser }
 }
 
-/** A page in which the user is signed in, at the editor. */
+/** A page where the user is signed in, at the editor. */
 export async function signIn(
   { browser, url, username, token }: Console,
   options: Parameters<Browser['newContext']>[0] = {},

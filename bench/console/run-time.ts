@@ -1,27 +1,27 @@
 import type { Page } from 'playwright-core'
 import { write } from './console-page.ts'
 
-/** Milliseconds from the key that runs a statement. */
+/** Milliseconds from the key press that runs a statement. */
 export type RunTime = Readonly<{
   firstRowMs: number
   allMs: number
-  /** Of the main thread meanwhile; the browser tells only of those of 50 ms and more. */
+  /** The longest task of the main thread meanwhile; the browser reports only those of 50 ms and more. */
   longestTaskMs: number
 }>
 
 /**
- * Runs a statement in the editor and watches the page from frame to frame. The first cell tells this result from the one
- * before.
+ * Runs a statement in the editor and watches the page frame by frame. The first cell distinguishes this result from the
+ * one before.
  */
 export async function timeRun(page: Page, text: string, firstCell: string, rows: number): Promise<RunTime> {
   await write(page, text)
-  // Not waited for here: it watches before the key is pressed.
+  // Not awaited here: it must watch before the key is pressed.
   await page.evaluate(`void (globalThis.watched = ${watcher(firstCell, rows)})`)
   await page.keyboard.press('Control+Enter')
   return page.evaluate('watched')
 }
 
-/** A text, as what runs in the page is not to be compiled here. */
+/** A string, because code that runs in the page must not be compiled here. */
 const watcher = (firstCell: string, rows: number) => `new Promise((resolve, reject) => {
   const start = performance.now()
   const [firstCell, summary] = ${JSON.stringify([firstCell, `${rows.toLocaleString('en-US')} row`])}
@@ -52,7 +52,7 @@ const watcher = (firstCell: string, rows: number) => `new Promise((resolve, reje
 
 const patienceMs = 60_000
 
-/** Scrolls through all rows, a step a frame; answers how long the frames took. */
+/** Scrolls through all rows, one step per frame; returns how long the frames took. */
 export function timeScrolling(page: Page, isMoving: boolean): Promise<readonly number[]> {
   return page.evaluate(`new Promise((resolve) => {
     const grid = document.querySelector('.grid-scroll')
@@ -71,7 +71,7 @@ export function timeScrolling(page: Page, isMoving: boolean): Promise<readonly n
 
 const frames = 120
 
-/** What the main thread of the page holds, in MB, after its garbage was collected. */
+/** The heap of the page's main thread in MB, after a garbage collection. */
 export async function heapMb(page: Page): Promise<number> {
   const debug = await page.context().newCDPSession(page)
   await debug.send('HeapProfiler.collectGarbage')

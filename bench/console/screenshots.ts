@@ -9,7 +9,8 @@ import { Frame } from '../frame/frame.ts'
 import { projectRoot } from '../frame/service.ts'
 import { type Console, openConsole, signIn, write } from './console-page.ts'
 
-// The pictures of the docs, from a running console with real data: node scripts/screenshots.mjs [sql upload jobs keys]
+// Takes the pictures of the docs from a running console with real data: node scripts/screenshots.mjs [sql upload jobs
+// keys]
 const shots: Readonly<Record<string, (page: Page, opened: Console) => Promise<unknown>>> = {
   sql: shootSql,
   upload: shootUpload,
@@ -44,7 +45,7 @@ async function keepPicture(page: Page, name: string): Promise<void> {
   if (size > largestBytes) throw new Error(`${path} is larger than ${largestBytes / 1000} KB`)
 }
 
-/** The countries of the world, cut at 180°, with their areas, and a table of points: their middles. */
+/** The countries of the world, cut at 180°, with their areas, and a table of their centre points. */
 async function loadCountries({ url: baseUrl, username, token }: Console): Promise<void> {
   const client = createClient({ baseUrl, username, token })
   await client.sql('create table atlas (name text, shape text)')
@@ -90,7 +91,7 @@ async function shootSql(page: Page): Promise<void> {
   await drawn(page)
 }
 
-/** The frames after which a map has nothing more to draw. */
+/** Waits for the frames after which a map has nothing more to draw. */
 async function drawn(page: Page): Promise<void> {
   await page.waitForLoadState('networkidle')
   await page.evaluate(`new Promise((resolve) => {

@@ -9,10 +9,10 @@ import { psql } from '../frame/psql.ts'
 import { pointsSql, tileAt } from '../tiles/points.ts'
 import { openConsole, signIn } from './console-page.ts'
 
-/** A table of many points, prepared for maps as a person prepares it, and its page in the console. */
+/** A table of many points, prepared for maps as a user would, and its page in the console. */
 export type TableOfPoints = Readonly<{
   page: Page
-  /** Seconds of psql for the tile that the console asks for when so many rows are in view. */
+  /** The seconds psql takes for the tile that the console requests with this many rows in view. */
   psql: (tile: TilePlace, rowsInView: number) => Promise<number>
 }>
 
@@ -76,7 +76,7 @@ const drawn = `new Promise((resolve) => {
   look()
 })`
 
-/** From a jump to a place to the tile in which it lies. */
+/** From a jump to a place to the tile that contains it. */
 export async function timeJump(page: Page, center: readonly [number, number], zoom: number): Promise<number> {
   const { x, y } = tileAt(center, zoom)
   return Number(

@@ -4,7 +4,7 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Frame, makeFolder } from '../frame/frame.ts'
 
-/** Rows of a kind, as a query with so many of them. */
+/** Rows of a kind, as a query for a number of them. */
 export type Kind = Readonly<{ columns: string; rowBytes: number; rows: (count: number) => string }>
 
 export const kinds = {
@@ -36,12 +36,12 @@ export const kinds = {
 export type Field = Readonly<{
   pid: number
   /**
-   * Runs a shell command in the folder. It may use `$psql`, `$gdal` (the database as GDAL opens it), and the addresses `$from` and
-   * `$to` of the two copies, `$sql` of all rows and `$imports` of the Import API with its `$key`.
+   * Runs a shell command in the folder. It may use `$psql`, `$gdal` (the database as GDAL opens it), the addresses
+   * `$from` and `$to` of the two copies, `$sql` of all rows, and `$imports` of the Import API with its `$key`.
    */
   shell: (command: string) => Promise<void>
   sql: (text: string) => Promise<unknown>
-  /** Lets the server read `source.csv` into `target` by itself: no faster can anybody be. */
+  /** Makes the server itself read `source.csv` into `target`: nothing can be faster. */
   readDirectly: () => Promise<unknown>
 }>
 
@@ -89,14 +89,14 @@ export async function openField(
   }
 }
 
-/** PostGIS is in a schema of its own. */
+/** PostGIS is in its own schema. */
 function gdalSource({ href }: URL): string {
   const address = new URL(href.replace(/^postgres:/, 'postgresql:'))
   address.searchParams.set('options', '-csearch_path=public,postgis')
   return address.href.replaceAll('+', '%20')
 }
 
-/** Made once for all entries of a run: that takes longer than to measure most of them. */
+/** Made once for all entries of a run: making them takes longer than measuring most entries. */
 function filesOf(rows: string, variables: Readonly<Record<string, string>>): Promise<string> {
   const made = folders.get(rows) ?? makeFiles(rows, variables)
   folders.set(rows, made)

@@ -5,7 +5,7 @@ import { Frame } from '../frame/frame.ts'
 import { ProcessSampler } from '../frame/process-use.ts'
 import { type Field, kinds, openField } from './field.ts'
 
-// Memory with 2 GB each way and over twenty runs, and the longest stop of the event loop with eight copies at once:
+// Memory with 2 GB each way and over twenty runs, and the longest stop of the event loop with eight concurrent copies:
 // node --import tsx bench/copy/limits.ts [megabytes]
 const megabytes = Number(process.argv[2] ?? 2000)
 const down = 'curl -s -o /dev/null "$to"'

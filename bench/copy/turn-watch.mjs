@@ -1,8 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 
-// Loaded into the service with NODE_OPTIONS. From the first SIGUSR2 on it looks every few milliseconds how late it is, and
-// what its thread did meanwhile: the time on a CPU is its own, the rest it has waited for one. At the second it writes
-// down the longest of each to CARTAGE_BENCH_TURNS.
+// Loaded into the service with NODE_OPTIONS. From the first SIGUSR2 on it checks every few milliseconds how late it is,
+// and how its thread spent that time: on a CPU, or waiting for one. At the second signal it writes the longest of each
+// to CARTAGE_BENCH_TURNS.
 const everyMs = 10
 
 let timer
@@ -17,7 +17,7 @@ const longest = { lateMs: 0, ownMs: 0, waitedMs: 0 }
 let last
 
 function look() {
-  // Of the main thread alone: nanoseconds on a CPU, and ready but without one.
+  // Of the main thread alone: nanoseconds on a CPU, and waiting for one.
   const [own, waited] = readFileSync('/proc/self/schedstat', 'utf8').split(' ').map(Number)
   const now = { at: performance.now(), own: own / 1e6, waited: waited / 1e6 }
   if (last) {

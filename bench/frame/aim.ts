@@ -1,8 +1,8 @@
 import type { Result } from './entry.ts'
 
 /**
- * Whether the aim is met: `0.75 or less` and `0.9 or more` are about the ratio, `3 ms or less` and `under 30 MB` about our
- * median, `p95 under 2 s` about that percentile in the notes; `and` joins two of them. Undefined: the aim is in words, for
+ * Whether the aim is met: `0.75 or less` and `0.9 or more` concern the ratio, `3 ms or less` and `under 30 MB` our
+ * median, `p95 under 2 s` that percentile in the notes; `and` joins two of them. Undefined: the aim is in words, for
  * the reader to judge.
  */
 export function meetsAim(result: Result): boolean | undefined {
@@ -28,7 +28,7 @@ function percentileMs(notes: string, percentile: string): number | undefined {
 
 const unitMs = (unit: string) => (unit === 's' ? 1000 : 1)
 
-/** When the pairs differ by so much, the machine did something else besides, and their median says nothing. */
+/** If the pairs differ this much, the machine did other work too, and their median means nothing. */
 export function isTooNoisy({ ratioMin, ratioMax }: Result): boolean {
   return ratioMax / ratioMin > 1.5
 }

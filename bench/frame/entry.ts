@@ -1,13 +1,13 @@
 import type { ResourceUse, Watched } from './resource-use.ts'
 
-/** One benchmark: a baseline and ours, measured in turns in one run, so that what else the machine does hits both. */
+/** One benchmark: a baseline and ours, measured in turns in one run, so that other load of the machine affects both. */
 export type Entry = Readonly<{
   name: string
   title: string
   baseline: string
-  /** What one measurement is: times and sizes are better when smaller, rates when larger. */
+  /** The unit of a measurement: times and sizes are better when smaller, rates when larger. */
   unit: 's' | 'ms' | '1/s' | 'MB'
-  /** What the ratio ours / baseline should be, in words. */
+  /** The wanted ratio ours / baseline, in words. */
   aim: string
   pairs: number
   prepare: () => Promise<Measured>
@@ -18,9 +18,9 @@ export type Measured = Readonly<{
   ours: () => Promise<number>
   /** Further figures of the run, such as CPU seconds and peak memory. */
   notes?: () => Promise<string> | string
-  /** The resource that is the limit, in words, where the processes that are watched cannot tell. */
+  /** The limiting resource, in words, if the watched processes cannot show it. */
   limit?: string
-  /** Whose CPU time is told from the client's while ours runs. */
+  /** The processes whose CPU time is separated from the client's while ours runs. */
   watched?: () => Watched
   tearDown: () => Promise<void>
 }>
@@ -38,7 +38,7 @@ export type Result = Readonly<{
   ratioMin: number
   ratioMax: number
   notes: string
-  /** What ours has used; older results have none. */
+  /** The resources ours used; older results have none. */
   use?: ResourceUse
   limit?: string
   command: string

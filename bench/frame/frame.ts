@@ -25,7 +25,7 @@ export function inFrame(
   }
 }
 
-/** What an entry may use. Everything it opens is closed when the entry ends, or when the run is interrupted. */
+/** What an entry may use. Everything it opens is closed when the entry ends or the run is interrupted. */
 export class Frame {
   readonly #cleanups: (() => Promise<unknown>)[] = []
   readonly #interrupted = () => void this.close().then(() => process.exit(130))
@@ -47,13 +47,13 @@ export class Frame {
     return folder
   }
 
-  /** A cluster with the settings of a real one, fsync included; the services of one entry share it. */
+  /** A cluster with production settings, fsync included; the services of one entry share it. */
   cluster(): Promise<EmbeddedCluster> {
     this.#cluster ??= this.#startCluster()
     return this.#cluster
   }
 
-  /** A further one, as on another machine. */
+  /** Another cluster, as on another machine. */
   secondCluster(): Promise<EmbeddedCluster> {
     return this.#startCluster()
   }
@@ -61,7 +61,7 @@ export class Frame {
   async #startCluster(): Promise<EmbeddedCluster> {
     const cluster = await startEmbeddedCluster({
       dataDir: await this.makeFolder(),
-      // Some baselines speak to it without a client library.
+      // Some baselines connect to it without a client library.
       isOnTcp: true,
       log: createLog('warn'),
       isEphemeral: true,
@@ -71,7 +71,7 @@ export class Frame {
     return cluster
   }
 
-  /** `cartage serve` as a process of its own on the shared cluster, under a namespace of its own. */
+  /** `cartage serve` as its own process on the shared cluster, with its own namespace. */
   async startService(
     env: Readonly<Record<string, string>> = {},
   ): Promise<RunningService & { namespace: string }> {
@@ -92,7 +92,7 @@ export class Frame {
     return { service: this.#services, postgres: this.#postmasters }
   }
 
-  /** The administrator's address of a database of the shared cluster. */
+  /** The administrator's URL of a database of the shared cluster. */
   async urlOf(database: string): Promise<URL> {
     const url = new URL((await this.cluster()).url)
     url.pathname = `/${database}`
@@ -115,7 +115,7 @@ export class Frame {
   }
 }
 
-/** The server, which is somebody else, may read files in it. */
+/** The server runs as another user and may read files in it. */
 export async function makeFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'cartage-bench-'))
   await chmod(folder, 0o711)

@@ -1,6 +1,6 @@
 import { type Party, parties, type ResourceUse } from './resource-use.ts'
 
-/** Which resource was the limit, judged by who was on a CPU while ours ran. */
+/** The resource that was the limit, judged by the CPU use while ours ran. */
 export function limitOf(use: ResourceUse): string {
   const busy = parties.reduce((sum, party) => sum + use[party].all, 0)
   const busiest = [...parties].sort((a, b) => use[b].busiest - use[a].busiest)[0]!
@@ -11,13 +11,13 @@ export function limitOf(use: ResourceUse): string {
   return `turns: one waits for the other, most of it for ${names[largest]}`
 }
 
-/** What that was judged by. */
+/** The figures that it was judged by. */
 export function describeUse(use: ResourceUse): string {
   const of = (party: Party) => `${names[party]} ${use[party].all} (${use[party].busiest})`
   return `${parties.map(of).join(', ')}, disk ${use.disk}`
 }
 
-/** So much of a CPU is all of it: the kernel gives some to others. */
+/** This share of a CPU counts as all of it: the kernel uses some. */
 const full = 0.85
 const often = 0.25
 

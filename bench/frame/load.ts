@@ -3,7 +3,7 @@ import { text } from 'node:stream/consumers'
 
 export type Request = Readonly<{ url: string; headers?: Readonly<Record<string, string>>; status: number }>
 
-/** Sends the request so many times over some kept connections; answers requests per second. */
+/** Sends the request this many times over some keep-alive connections; returns requests per second. */
 export async function requestRate(request: Request, count: number, connections: number): Promise<number> {
   const agent = new Agent({ keepAlive: true, maxSockets: connections })
   let left = count

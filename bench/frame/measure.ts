@@ -2,7 +2,7 @@ import type { Entry, Measured, Result } from './entry.ts'
 import { describeMachine } from './machine.ts'
 import { ResourceSampler } from './resource-use.ts'
 
-/** Measures the pairs, each time the other one first, and answers medians with their spread. */
+/** Measures the pairs, the order changing each time, and returns medians with their spread. */
 export async function measure(entry: Entry): Promise<Result> {
   const measured = await entry.prepare()
   try {
@@ -77,7 +77,7 @@ export async function medianOf(count: number, measureOne: () => Promise<number>)
   return median(taken)
 }
 
-/** Both figures of a pair come from one run: whichever is asked for first lets it run. */
+/** Both figures of a pair come from one run: the first one requested runs it. */
 export function onceAPair<T>(run: () => Promise<T>): () => Promise<T> {
   let last: T | undefined
   return async () => {
@@ -94,7 +94,7 @@ export function percentile(values: readonly number[], percent: number): number {
   return low + (high - low) * (place - Math.floor(place))
 }
 
-/** Seconds that `work` takes. */
+/** The seconds that `work` takes. */
 export async function seconds(work: () => Promise<unknown>): Promise<number> {
   const start = performance.now()
   await work()

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 
-/** What a process has used so far, from /proc. */
+/** The use of a process so far, from /proc. */
 export type ProcessUse = Readonly<{ cpuSeconds: number; rssBytes: number }>
 
 const ticksPerSecond = 100
@@ -11,7 +11,7 @@ export function processUse(pid: number): ProcessUse {
   return { cpuSeconds: own, rssBytes }
 }
 
-/** Of a process or a thread: seconds on a CPU, its own and those of the children that it has waited for, and its memory. */
+/** Of a process or a thread: seconds on a CPU, its own and those of the children it has waited for, and its memory. */
 export function readStat(text: string): Readonly<{ own: number; children: number; rssBytes: number }> {
   const fields = text.split(') ')[1]!.split(' ').map(Number)
   const seconds = (at: number) => (fields[at]! + fields[at + 1]!) / ticksPerSecond
@@ -26,7 +26,7 @@ export async function childCpuSeconds(work: () => Promise<unknown>): Promise<num
   return endedChildren() - before
 }
 
-/** Follows a process: the CPU it used since the start, and the most memory it had. */
+/** Follows a process: its CPU time since the start, and its peak memory. */
 export class ProcessSampler {
   readonly #pid: number
   readonly #before: ProcessUse

@@ -2,10 +2,7 @@ import { connect, type Socket } from 'node:net'
 
 export type RawAnswer = Readonly<{ status: number; body: string }>
 
-/**
- * One kept HTTP connection. Sockets and bytes, no HTTP client: what the load costs should not be taken for what the
- * service costs.
- */
+/** One keep-alive HTTP connection. Plain sockets instead of an HTTP client, whose cost would count as the service's. */
 export class RawClient {
   readonly #socket: Socket
   readonly #host: string
@@ -22,7 +19,7 @@ export class RawClient {
   }
 
   send(method: string, path: string, body = ''): Promise<RawAnswer> {
-    // One that rests too long is closed by the server.
+    // The server closes a connection that is idle for too long.
     if (this.#socket.destroyed) return Promise.reject(new Error('the server closed the connection'))
     const length = Buffer.byteLength(body)
     const type = length > 0 ? 'Content-Type: application/json\r\n' : ''
@@ -34,7 +31,7 @@ export class RawClient {
     })
   }
 
-  /** What must be answered with 200. */
+  /** Reads what must be answered with 200. */
   async read(path: string): Promise<void> {
     const { status, body } = await this.send('GET', path)
     if (status !== 200) throw new Error(`${status} ${body}`)

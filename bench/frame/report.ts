@@ -12,7 +12,7 @@ const pages = [
 ]
 const [opening, closing] = ['<!-- results -->', '<!-- end of results -->']
 
-/** Keeps the results, each under its name, as JSON and in the two pages that are made from it. */
+/** Stores the results by name, as JSON and in the two pages made from it. */
 export async function keep(results: readonly Result[]): Promise<void> {
   const known = existsSync(jsonFile) ? await readResults() : []
   const byName = new Map([...known, ...results].map((result) => [result.name, result]))
@@ -29,7 +29,7 @@ export async function readResults(): Promise<readonly Result[]> {
   return JSON.parse(await readFile(jsonFile, 'utf8'))
 }
 
-/** For whoever asks how fast it is: one table for each subject. */
+/** For readers who ask how fast it is: one table per subject. */
 export function summary(results: readonly Result[]): string {
   return [...subjects]
     .map(([prefix, title]) => [title, results.filter(({ name }) => name.split('-')[0] === prefix)] as const)
@@ -74,7 +74,7 @@ function summaryRow(result: Result): string {
   return row([result.title, result.baseline, ratio, spread, result.aim, verdict(result), limitText(result)])
 }
 
-/** A small ratio has its meaning in the third place. */
+/** A small ratio needs a third decimal. */
 function ratioText(ratio: number): string {
   return ratio.toFixed(ratio < 0.1 ? 3 : 2)
 }
@@ -87,7 +87,7 @@ function verdict(result: Result): string {
 
 const limitText = ({ limit, use }: Result) => limit ?? (use ? limitOf(use) : '')
 
-/** For whoever measures again: the command, what was measured, and on what machine. */
+/** For repeating the measurements: the command, what was measured, and on what machine. */
 export function measurements(results: readonly Result[]): string {
   return [
     '| command | baseline’s median | our median | ratio | pairs | CPU and disk | besides | when and where |',

@@ -2,23 +2,23 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { readStat } from './process-use.ts'
 
-/** The processes that are not the client, each with those that it has started. */
+/** The processes other than the client, each with its children. */
 export type Watched = Readonly<{ service: readonly number[]; postgres: readonly number[] }>
 
 export type Party = (typeof parties)[number]
 
-/** Seconds on a CPU in each second: of all threads of a party together, and of the busiest of them. */
+/** CPU seconds per second: of all threads of a party together, and of the busiest one. */
 export type PartyUse = Readonly<{ all: number; busiest: number }>
 
 export type ResourceUse = Readonly<
   Record<Party, PartyUse> & {
-    /** The part of the time in which somebody waited for the disk. */
+    /** The share of time in which a process waited for the disk. */
     disk: number
     cores: number
   }
 >
 
-/** Adds up over the measurements of an entry what each party has used, from /proc. */
+/** Adds up the use of each party over the measurements of an entry, from /proc. */
 export class ResourceSampler {
   readonly #watched: () => Watched
   readonly #all = nothing()
@@ -33,7 +33,7 @@ export class ResourceSampler {
   async during<T>(work: () => Promise<T>): Promise<T> {
     const before = look(this.#watched())
     const start = performance.now()
-    // A backend that ends meanwhile is known from the last look at it.
+    // A backend that ends meanwhile is counted by its last sample.
     const seen = new Map(before.threads)
     const lookAgain = () => {
       const now = look(this.#watched())
@@ -68,7 +68,7 @@ export class ResourceSampler {
   }
 }
 
-/** Seldom: a look reads hundreds of files, and the load of a benchmark waits meanwhile, in the same process. */
+/** Rarely: a sample reads hundreds of files while the load, in the same process, waits. */
 const lookEveryMs = 5_000
 
 export const parties = ['service', 'postgres', 'client'] as const
@@ -114,19 +114,19 @@ function childrenOf(pid: number): number[] {
   )
 }
 
-/** None of one that has ended meanwhile. */
+/** None for a thread that has ended meanwhile. */
 function cpuSeconds(statFile: string): Readonly<{ own: number; children: number }> {
   const text = read(statFile)
   return text ? readStat(text) : { own: 0, children: 0 }
 }
 
-/** By the kernel's pressure information, where it has that. */
+/** From the kernel's pressure stall information, if available. */
 function diskSeconds(): number {
   const [, micros] = /^some .*total=(\d+)/.exec(read('/proc/pressure/io')) ?? []
   return Number(micros ?? 0) / 1e6
 }
 
-/** Empty when the process has ended meanwhile. */
+/** Empty if the process has ended meanwhile. */
 function read(path: string): string {
   try {
     return readFileSync(path, 'latin1')

@@ -12,12 +12,12 @@ export type RunningService = Readonly<{
   url: string
   pid: number
   adminToken: string
-  /** Asks the admin API; a status of 400 or more is an error. */
+  /** Calls the admin API; a status of 400 or more is an error. */
   admin: (method: string, path: string, body?: unknown) => Promise<unknown>
   stop: () => Promise<void>
 }>
 
-/** Starts `cartage serve` as a process of its own, on a free port, and waits until it is ready to work. */
+/** Starts `cartage serve` as its own process on a free port, and waits until it is ready. */
 export async function spawnService(env: Readonly<Record<string, string>>): Promise<RunningService> {
   const child = spawn(process.execPath, [join(projectRoot, 'scripts/cartage.mjs'), 'serve'], {
     env: {
@@ -49,7 +49,7 @@ async function readUrl(output: NodeJS.ReadableStream): Promise<string> {
   for await (const line of createInterface(output)) {
     const url = /listens on (http[^\s"]+)/.exec(line)?.[1]
     if (url === undefined) continue
-    // What it says later must not fill the pipe.
+    // Read on, or its later output would fill the pipe.
     output.resume()
     return url
   }

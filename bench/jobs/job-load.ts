@@ -10,7 +10,7 @@ export type JobUser = Readonly<{ id: number; path: string; query: string; databa
 export const statement = `insert into b (v) values ('x')`
 const body = JSON.stringify({ query: statement })
 
-/** Users with the table that their jobs write to, each with its connection as warm as in daily use. */
+/** Users with the table that their jobs write to, each with a connection as warm as in daily use. */
 export async function makeUsers(
   frame: Frame,
   service: RunningService & { namespace: string },
@@ -35,7 +35,7 @@ export async function makeUsers(
   return users
 }
 
-/** Creates the table and waits for it, by a job. */
+/** Creates the table by a job and waits for it. */
 export async function prepareTables(service: RunningService, users: readonly JobUser[]): Promise<void> {
   const client = new RawClient(service.url)
   for (const user of users) {
@@ -44,7 +44,7 @@ export async function prepareTables(service: RunningService, users: readonly Job
   client.close()
 }
 
-/** From the POST until the client knows that the job is done; milliseconds. */
+/** Milliseconds from the POST until the client knows that the job is done. */
 export async function runJob(client: RawClient, user: JobUser, query = statement): Promise<number> {
   const milliseconds =
     1000 *
@@ -58,9 +58,8 @@ export async function runJob(client: RawClient, user: JobUser, query = statement
 }
 
 /**
- * The same without a service, on one connection: the job is written down, run, and its end is written down. As with a job,
- * the first and the last wait for the disk, and the statement between them does not. Answers how long that takes each
- * time, in milliseconds.
+ * The same without a service, on one connection: the job is recorded, run, and its end recorded. As with a job, the
+ * first and the last wait for the disk, and the statement between them does not. Returns the milliseconds of each time.
  */
 export async function prepareJobByHand(client: Client): Promise<() => Promise<number>> {
   await client.query('create table job_by_hand (id serial primary key, definition json, status text)')
@@ -74,7 +73,7 @@ export async function prepareJobByHand(client: Client): Promise<() => Promise<nu
   return async () => 1000 * (await seconds(run))
 }
 
-/** Submits jobs over some connections, the users in turn; answers how long that took in seconds. */
+/** Submits jobs over some connections, the users in turn; returns the seconds it took. */
 export async function submitMany(
   service: RunningService,
   users: readonly JobUser[],
@@ -111,7 +110,7 @@ export async function untilIdle(control: Client): Promise<void> {
   }
 }
 
-/** Puts jobs straight into the queue of a user. */
+/** Inserts jobs directly into the queue of a user. */
 export async function fillQueue(control: Client, { id }: JobUser, count: number): Promise<void> {
   await control.query('begin')
   await control.query('update cartage.job_queues set pending = pending + $2 where user_id = $1', [id, count])

@@ -5,11 +5,11 @@ import type { RunningService } from '../frame/service.ts'
 import type { JobUser } from './job-load.ts'
 
 /**
- * Finished jobs of a user, one a second. One in a thousand failed. Half have the label `even`, the others `odd`; one in ten, all
- * of them even, is of the schedule `hourly`.
+ * Finished jobs of a user, one per second. One in a thousand failed. Half have the label `even`, the others `odd`; one
+ * in ten, all of them even, is of the schedule `hourly`.
  */
 export async function fillHistory(control: Client, { id }: JobUser, count: number): Promise<void> {
-  // The labels at once, which is what takes the trigger minutes.
+  // Adds the labels in one statement: the trigger would take minutes.
   await control.query('set session_replication_role = replica')
   await control.query(
     `insert into cartage.jobs (user_id, host_id, id, definition, status, labels, schedule, created_at, updated_at, finished_at)
@@ -29,7 +29,7 @@ export async function fillHistory(control: Client, { id }: JobUser, count: numbe
   await control.query('set session_replication_role = origin')
 }
 
-/** What is asked for, by its words in the report. */
+/** The filters, by their names in the report. */
 const filters = {
   all: '',
   'status=done': 'status=done',
@@ -49,7 +49,9 @@ const filters = {
 
 export type PageTimes = ReadonlyMap<string, number>
 
-/** The median time of a page for each filter, in milliseconds: of the first page, and of one in the middle of the list. */
+/**
+ * The median time of a page for each filter, in milliseconds: of the first page and of one in the middle of the list.
+ */
 export async function pageTimes(service: RunningService, user: JobUser, middle: string): Promise<PageTimes> {
   const client = new RawClient(service.url)
   const list = `${user.path.replace('/api/v2/sql/job', '/api/v4/jobs')}?${user.query}`
@@ -70,7 +72,7 @@ export async function pageTimes(service: RunningService, user: JobUser, middle: 
   return times
 }
 
-/** The place of the job in the middle, as a page names its end. */
+/** The position of the middle job, in the form of a page's end. */
 export async function middleOf(control: Client, { id }: JobUser): Promise<string> {
   const { rows } = await control.query<{ place: string }>(
     `select (extract(epoch from created_at) * 1000000)::bigint || '-' || id as place from cartage.jobs where user_id = $1

@@ -4,7 +4,7 @@ import type { Frame } from '../frame/frame.ts'
 import { seconds } from '../frame/measure.ts'
 import { secret } from '../frame/service.ts'
 
-/** Worker processes beside a service that has none of its own; a killed one is started again. */
+/** Worker processes beside a service without a worker; a killed one is restarted. */
 export async function startWorkers(
   frame: Frame,
   namespace: string,
@@ -32,7 +32,7 @@ export async function startWorkers(
     )
     return rows[0] as { name: string; pid: number } | undefined
   }
-  /** Kills the worker that has the job; answers the milliseconds until the other one has sent its statement. */
+  /** Kills the worker that has the job; returns the milliseconds until the other one has sent its statement. */
   const killHolder = async () => {
     await until(allArePresent)
     const before = await until(holder)

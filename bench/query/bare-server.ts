@@ -2,8 +2,8 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import pg from 'pg'
 
-// What the SQL endpoint is measured against: node:http and a pool, nobody asked who they are, nothing cleaned.
-// Run as: bare-server.ts CONNECTION_STRING CONNECTIONS
+// The baseline of the SQL endpoint: node:http and a pool, without authentication or clean-up. Run as: bare-server.ts
+// CONNECTION_STRING CONNECTIONS
 const [connectionString, connections] = process.argv.slice(2)
 const pool = new pg.Pool({ connectionString, max: Number(connections) })
 

@@ -5,7 +5,7 @@ import type { RunningService } from '../frame/service.ts'
 export type BenchAccount = Readonly<{
   service: RunningService & Readonly<{ namespace: string }>
   database: string
-  /** Where the SQL endpoint answers a statement. */
+  /** The URL of a statement at the SQL endpoint. */
   urlOf: (sql: string, format?: string, base?: string) => string
 }>
 

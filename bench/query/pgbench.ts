@@ -5,7 +5,7 @@ import { promisify } from 'node:util'
 import { findBinaries } from '../../src/postgres/cluster/find-binaries.ts'
 import type { Frame } from '../frame/frame.ts'
 
-/** Runs one statement again and again with pgbench; answers transactions per second. */
+/** Runs one statement repeatedly with pgbench; returns transactions per second. */
 export async function pgbench(
   frame: Frame,
   statement: string,

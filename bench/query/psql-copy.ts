@@ -5,7 +5,7 @@ import { findBinaries } from '../../src/postgres/cluster/find-binaries.ts'
 import type { Frame } from '../frame/frame.ts'
 import { seconds } from '../frame/measure.ts'
 
-/** Has psql write the rows of a statement as CSV again and again, on one connection; answers how often in a second. */
+/** Makes psql write the rows of a statement as CSV repeatedly, on one connection; returns the times per second. */
 export async function psqlCopy(
   frame: Frame,
   statement: string,

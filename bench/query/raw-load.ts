@@ -4,8 +4,8 @@ import { percentile } from '../frame/measure.ts'
 export type LoadResult = Readonly<{ rate: number; p50Ms: number; p99Ms: number }>
 
 /**
- * GETs one URL over kept connections for a while. Sockets and bytes, no HTTP client: what the load costs should not
- * be taken for what the service costs.
+ * GETs one URL over keep-alive connections for a while. Plain sockets instead of an HTTP client, whose cost would count
+ * as the service's.
  */
 export async function rawLoad(
   urls: readonly string[],
@@ -42,7 +42,7 @@ async function client(
     host: hostname,
     port: Number(port),
     noDelay: true,
-    // Reads that nobody keeps need no new memory.
+    // Reads into one buffer need no new memory.
     onread: { buffer, callback: (length) => answer.read(length) },
   })
   socket.on('error', (error) => answer.end(error))
@@ -63,14 +63,14 @@ async function client(
 
 const buffer = Buffer.allocUnsafe(256 * 1024)
 
-/** Finds the end of one answer after the other. */
+/** Finds the end of one answer after another. */
 class Answer {
   #settle: ((error?: Error) => void) | undefined
-  /** Bytes to come, if the head has told. */
+  /** The bytes left, if the head has announced them. */
   #left: number | undefined
   #tail = ''
 
-  /** Resolves when one whole answer of status 200 or 304 has come. */
+  /** Resolves when one complete answer of status 200 or 304 has arrived. */
   begin(): Promise<void> {
     this.#left = undefined
     this.#tail = ''
@@ -84,7 +84,7 @@ class Answer {
     this.#settle = undefined
   }
 
-  /** What has been read stands at the front of the buffer. */
+  /** The bytes read are at the start of the buffer. */
   read(length: number): true {
     if (this.#left === undefined && this.#tail === '') this.#readHead(length)
     if (this.#left !== undefined) {
@@ -92,7 +92,7 @@ class Answer {
       if (this.#left === 0) this.end()
       return true
     }
-    // A chunked answer ends with a chunk of no bytes.
+    // A chunked answer ends with an empty chunk.
     this.#tail = (this.#tail + buffer.toString('latin1', Math.max(0, length - 7), length)).slice(-7)
     if (this.#tail === '\r\n0\r\n\r\n') this.end()
     return true

@@ -9,8 +9,8 @@ export const memberName = (number: number) => `member-${number}`
 export const memberToken = (number: number) => `token-of-member-${String(number).padStart(8, '0')}`
 
 /**
- * An organization of so many members, each with what the service gives a member, written straight into the
- * databases. Passwords are missing: the service puts that right at the first login of a role.
+ * Creates an organization with this many members, each with everything the service gives a member, directly in the
+ * databases. Passwords are missing: the service sets them at a role's first login.
  */
 export async function makeCrowd(
   frame: Frame,
@@ -87,7 +87,7 @@ async function insertKeys(control: Client, users: readonly Member[]): Promise<vo
   )
 }
 
-/** Roles, rows, schema and grants, as admitToDatabase gives them. */
+/** Roles, rows, schema and grants, as admitToDatabase creates them. */
 async function admit(tenant: Client, database: string, users: readonly Member[]): Promise<void> {
   const masters = users.map(({ role }) => role)
   const everyone = masters.map((role) => `${role}_public`)

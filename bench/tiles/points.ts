@@ -1,8 +1,8 @@
 import type { TilePlace } from '../../src/tiles/tile-sql.ts'
 
 /**
- * A tenth around one of ten large cities, the rest around a thousand towns. Neighbours do not lie beside each other in the
- * table. Key and both geometries are there already, so that preparing it for maps writes no row again.
+ * A tenth around one of ten large cities, the rest around a thousand towns. Neighbouring points are not neighbours in
+ * the table. Key and both geometries exist already, so preparing it for maps rewrites no row.
  */
 export const pointsSql = (rows: number) => `
 create table points as select i::bigint as cartodb_id, place::geometry(Geometry, 4326) as the_geom,
@@ -15,7 +15,7 @@ create table points as select i::bigint as cartodb_id, place::geometry(Geometry,
 
 const largeCities = 10
 
-/** Its middle, where its points are densest. */
+/** The centre of a city, where its points are densest. */
 export const largeCity = (town: number): [longitude: number, latitude: number] => [
   ((town * 137.5) % 340) - 170,
   ((town * 61.8) % 120) - 60,

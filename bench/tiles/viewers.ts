@@ -20,7 +20,7 @@ export class Waits {
   }
 }
 
-/** Seconds until each of so many viewers has all these tiles, asked for as browsers do: over six connections each. */
+/** Seconds until each of this many viewers has all these tiles, requested as browsers do: over six connections each. */
 export async function viewed(urls: readonly string[], viewers: number, waits: Waits): Promise<number> {
   return seconds(() => Promise.all(Array.from({ length: viewers }, () => viewedByOne(urls, waits))))
 }

@@ -9,10 +9,10 @@ import * as processes from './processes.ts'
 import type { Attack, Scene } from './scene.ts'
 import * as servers from './servers.ts'
 
-/** `isGentle`: it takes time and nothing else, so no statement may begin anew because of it. */
+/** `isGentle`: it only takes time, so no statement may be restarted because of it. */
 type Kind = Readonly<{ attack: Attack; weight: number; isGentle?: true }>
 
-/** What any engine can suffer, and how often each is chosen. */
+/** Attacks for every engine, and how often each is chosen. */
 const kindsEverywhere: Readonly<Record<string, Kind>> = {
   'kill -9 a worker': { attack: processes.killWorker, weight: 20 },
   'kill -9 a server': { attack: processes.killServer, weight: 6 },
@@ -35,7 +35,7 @@ const kindsEverywhere: Readonly<Record<string, Kind>> = {
   'isolate a process': { attack: network.isolateProcess, weight: 2 },
 }
 
-/** What is done to servers of chaos' own, which it starts and promotes itself. */
+/** Attacks on chaos' own servers, which it starts and promotes itself. */
 const kindsOfPostgres: Readonly<Record<string, Kind>> = {
   'kill -9 all of PostgreSQL': { attack: servers.killPostgres, weight: 2 },
   'restart PostgreSQL': { attack: servers.restartPostgres, weight: 1 },
@@ -46,7 +46,7 @@ const kindsOfPostgres: Readonly<Record<string, Kind>> = {
   'isolate a host': { attack: network.isolateHost, weight: 1 },
 }
 
-/** Where commits wait for a replica. */
+/** Attacks where commits wait for a replica. */
 const kindsOfWaiting: Readonly<Record<string, Kind>> = {
   'promote a replica that lacks the tail': { attack: servers.promoteReplicaThatLags, weight: 10 },
   'end a commit that waits for the replica': { attack: servers.cutWaitingCommit, weight: 6 },
@@ -57,7 +57,7 @@ const kindsOfWaiting: Readonly<Record<string, Kind>> = {
 export type Kinds = Readonly<Record<string, Kind>>
 export type AttackCounts = Record<string, number>
 
-/** The kinds that this engine can suffer and whose names hold one of the words; all, without a word. */
+/** The kinds for this engine whose names contain one of the words; without words, all. */
 export function kindsNamed(engine: EngineName, isSynchronous: boolean, words: readonly string[]): Kinds {
   const own = engine === 'patroni' ? patroniKinds : kindsOfPostgres
   const kinds = { ...kindsEverywhere, ...own, ...(isSynchronous ? kindsOfWaiting : {}) }
@@ -78,13 +78,13 @@ export function areGentle(kinds: Kinds): boolean {
 export type AttackLimits = Readonly<{
   kills: number
   seconds: number
-  /** Mean time between two attacks. */
+  /** The mean time between two attacks. */
   pauseMs: number
   kinds: Kinds
   signal?: AbortSignal | undefined
 }>
 
-/** Does harm again and again, at a random pace, until it has been done often enough or the time is over. */
+/** Attacks repeatedly at random intervals, until there were enough attacks or the time is over. */
 export async function attack(scene: Scene, limits: AttackLimits): Promise<AttackCounts> {
   const { random } = scene
   const counts: AttackCounts = {}
@@ -102,7 +102,7 @@ export async function attack(scene: Scene, limits: AttackLimits): Promise<Attack
       counts[name] = (counts[name] ?? 0) + 1
       kills += 1
     } catch {
-      // PostgreSQL is away, or the victim was quicker. What was due comes back.
+      // PostgreSQL is down, or the victim was faster. A due attack is tried again.
       if (due) eachOnce.push(due)
     }
   }

@@ -18,7 +18,7 @@ export async function cutControl(scene: Scene): Promise<void> {
   await terminate(scene, scene.stage.control, `application_name = 'cartage control'`)
 }
 
-/** All others go down with it. */
+/** PostgreSQL ends all other backends with it. */
 export async function killBackend(scene: Scene): Promise<void> {
   const server = pickServer(scene)
   const { pid } = await pickBackend(scene, server, `application_name like 'cartage%'`)
@@ -34,8 +34,8 @@ export async function stopBackend(scene: Scene): Promise<void> {
 }
 
 /**
- * The client of a stopped backend is reset after it has said something, and repeats itself elsewhere; then the backend
- * wakes up and does what it was told.
+ * The client of a stopped backend is reset after it has sent something, and repeats it elsewhere; then the backend
+ * continues and executes it.
  */
 export async function stopBackendAndResetClient(scene: Scene): Promise<void> {
   const { stage, random, aftermath, recovery } = scene

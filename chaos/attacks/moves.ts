@@ -2,7 +2,7 @@ import { adminToken } from '../members.ts'
 import { placesOf } from '../places.ts'
 import { hostsOf, type Scene } from './scene.ts'
 
-/** A user moves to the other host. The answer may be lost on its way: what was recorded is carried out all the same. */
+/** Moves a user to the other host. The answer may be lost: a recorded move is carried out all the same. */
 export async function moveUser({ stage, random }: Scene): Promise<void> {
   const { second } = hostsOf(stage)
   const { account } = random.pick(stage.users)

@@ -13,7 +13,7 @@ export async function delayLink(scene: Scene): Promise<void> {
   aftermath.add('delay link', link.delay(random.between(20, 800), random.between(500, 5_000)))
 }
 
-/** What the party said is done long after it has given up; and then, perhaps, it dies before it says anything more. */
+/** The bytes of a client are executed long after it has given up; sometimes it is killed before it sends more. */
 export async function holdAndDeliverLate(scene: Scene): Promise<void> {
   const { random, aftermath } = scene
   const { link, member } = pickLink(scene)
@@ -24,19 +24,19 @@ export async function holdAndDeliverLate(scene: Scene): Promise<void> {
   aftermath.add('hold and deliver late', late)
 }
 
-/** The one who asked is told, the one who answers is not. */
+/** The client sees the connection closed, the server does not. */
 export async function closeTowardsClient(scene: Scene): Promise<void> {
   const { random, aftermath } = scene
   aftermath.add('close towards client', pickLink(scene).link.closeTowardsClient(random.between(500, 10_000)))
 }
 
-/** The one who answers has gone, and the one who asks is not told: half-open. */
+/** The server sees the connection closed, the client does not: half-open. */
 export async function closeTowardsServer(scene: Scene): Promise<void> {
   const { link } = pickLink(scene)
   scene.aftermath.add('close towards server', link.vanish(0, patienceOf(scene, link)))
 }
 
-/** Neither is told that nothing gets through any more. */
+/** Neither side sees that nothing gets through any more. */
 export async function blackHole(scene: Scene): Promise<void> {
   const { link } = pickLink(scene)
   scene.aftermath.add(
@@ -53,7 +53,7 @@ export async function isolateProcess(scene: Scene): Promise<void> {
   aftermath.add('isolate process', control.isolate(random.between(1_000, 15_000)))
 }
 
-/** All processes, from the second host. */
+/** Cuts all processes off the second host. */
 export async function isolateHost({ stage, random, aftermath, recovery }: Scene): Promise<void> {
   recovery.disturb()
   aftermath.add('isolate host', hostsOf(stage).second.proxy.isolate(random.between(1_000, 15_000)))
@@ -61,7 +61,7 @@ export async function isolateHost({ stage, random, aftermath, recovery }: Scene)
 
 type Victim = Readonly<{ link: Link; member?: Member }>
 
-/** Mostly one on which something was said just now. */
+/** Mostly a link on which something was just sent. */
 function pickLink({ stage, random, recovery }: Scene): Victim {
   recovery.disturb()
   const member = random.pick([...stage.servers, ...stage.workers])
@@ -81,8 +81,8 @@ function pickLink({ stage, random, recovery }: Scene): Victim {
 }
 
 /**
- * Whoever waits for the control database or acts as the administrator must give up by itself. A statement of a tenant may
- * take hours: there only TCP can tell, which does so in seconds.
+ * Whatever waits for the control database or acts as the administrator must give up by itself. A tenant's statement may
+ * take hours: there only TCP notices, within seconds.
  */
 function patienceOf({ random }: Scene, { label }: Link): number | 'never' {
   const isBounded = label === 'cartage control' || label === 'cartage admin'

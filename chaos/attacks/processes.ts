@@ -19,12 +19,12 @@ export async function stopWorkerBriefly(scene: Scene): Promise<void> {
   stop(scene, scene.random.pick(scene.stage.workers).process, scene.random.between(100, 2_500))
 }
 
-/** It wakes up after its jobs were taken over. */
+/** The worker continues after its jobs were taken over. */
 export async function stopWorkerLong(scene: Scene): Promise<void> {
   stop(scene, scene.random.pick(scene.stage.workers).process, scene.random.between(11_000, 15_000))
 }
 
-/** It wakes up after accounts and keys have changed. */
+/** The server continues after accounts and keys have changed. */
 export async function stopServer(scene: Scene): Promise<void> {
   stop(scene, scene.random.pick(scene.stage.servers).process, scene.random.between(500, 8_000))
 }

@@ -13,26 +13,26 @@ export type Scene = Readonly<{
   recovery: RecoveryTimes
   outages: Outages
   aftermath: Aftermath
-  /** All of a PostgreSQL is stopped for at most so long. */
+  /** The longest time for which a whole PostgreSQL is stopped. */
   longestStallMs: number
   tell: (words: string) => void
 }>
 
-/** Does one kind of harm once. Rejects if there was nothing to harm; what takes time goes on in the aftermath. */
+/** Attacks once. Rejects if there was nothing to attack; what takes time goes to the aftermath. */
 export type Attack = (scene: Scene) => Promise<void>
 
-/** The server of the control database and of half of the users, or that of the others. */
+/** The server of the control database and half of the users, or that of the others. */
 export function pickPrimary({ stage, random }: Scene): Primary {
   const { first, second } = hostsOf(stage)
   return random.isLucky(0.6) ? first : second.primary
 }
 
-/** The same, or the only server that there is. */
+/** The same, or the only server there is. */
 export function pickServer(scene: Scene): DatabaseServer {
   return scene.stage.hosts ? pickPrimary(scene) : scene.stage.control
 }
 
-/** For attacks that only two hosts of our own can suffer. */
+/** For attacks that need two hosts of chaos' own. */
 export function hostsOf({ hosts }: Stage): Hosts {
   if (!hosts) throw new Error('this engine has no second host')
   return hosts

@@ -14,7 +14,7 @@ export async function restartPostgres(scene: Scene): Promise<void> {
   pickPrimary(scene).signal('SIGINT')
 }
 
-/** Every process of the server, so that its clients hear nothing at all. */
+/** Stops every process of the server, so that its clients get no answer at all. */
 export async function stopPostgres(scene: Scene): Promise<void> {
   const { random, aftermath, recovery, longestStallMs } = scene
   recovery.disturb()
@@ -41,7 +41,7 @@ export async function cutReplicaOff({ stage, random, aftermath }: Scene): Promis
   aftermath.add('cut replica off', second.cutReplicaOff(random.between(500, 8_000)))
 }
 
-/** The backend is ended, or only its wait. */
+/** Ends the backend, or only its wait. */
 export async function cutWaitingCommit({ stage, random }: Scene): Promise<void> {
   const { second } = hostsOf(stage)
   for (let looks = 0; looks < 20; looks++) {

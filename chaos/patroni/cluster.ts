@@ -16,20 +16,20 @@ import { type ClusterView, isWhole, viewCluster } from './view.ts'
 
 type Parts = Readonly<{ nodes: readonly PatroniNode[]; etcd: Daemon; haproxy: Daemon }>
 
-/** Three nodes with synchronous replication that Patroni watches over, etcd, and HAProxy before them. */
+/** Three nodes with synchronous replication, managed by Patroni, with etcd, and HAProxy in front. */
 export class PatroniCluster {
   readonly nodes: readonly PatroniNode[]
   readonly etcd: Daemon
   readonly haproxy: Daemon
   /** HAProxy's port. */
   readonly port: number
-  /** By way of HAProxy, as the superuser. */
+  /** Through HAProxy, as the superuser. */
   readonly url: string
   /** Faults from which the cluster did not recover. */
   readonly troubles: string[] = []
   #isInTrouble = false
 
-  /** All of it lies in a folder of its own below this one. */
+  /** Everything is in a new folder inside this one. */
   static async start(parent: string): Promise<PatroniCluster> {
     const folder = join(parent, 'patroni')
     await mkdir(folder)
@@ -63,7 +63,7 @@ export class PatroniCluster {
     return found
   }
 
-  /** For one fault at a time; answers the node that leads. */
+  /** For one fault at a time; returns the leader. */
   async takeTurn(): Promise<PatroniNode> {
     if (this.#isInTrouble) throw new Error('another fault is not over')
     this.#isInTrouble = true
@@ -91,8 +91,8 @@ export class PatroniCluster {
   }
 
   /**
-   * Waits until all nodes take part, one of them is a synchronous standby, and HAProxy leads to the primary; and until
-   * this has been so for longer than Patroni takes to notice a fault.
+   * Waits until all nodes take part, one is a synchronous standby, and HAProxy leads to the primary; and until this has
+   * lasted longer than Patroni takes to notice a fault.
    */
   async untilWhole(withinMs: number): Promise<void> {
     let since: number | undefined
@@ -107,7 +107,7 @@ export class PatroniCluster {
     }
   }
 
-  /** To a backend, on whichever node it is. Throws if it has gone: its id may be another program's by now. */
+  /** Signals a backend on any node. Throws if it has ended: its pid may be another program's by now. */
   signal(name: NodeJS.Signals, pid: number): void {
     if (!this.nodes.some(({ dataPath }) => isServerProcess(pid, dataPath))) {
       throw new Error('the process has gone')
@@ -133,12 +133,12 @@ export class PatroniCluster {
 }
 
 const bootstrapMs = 150_000
-/** Each node looks after itself every 5 s (`loop_wait`). */
+/** Each node checks itself every 5 s (`loop_wait`). */
 const steadyMs = 7_000
 const switchoverMs = 40_000
 const nodeNames = ['one', 'two', 'three'] as const
 
-/** If one of them does not start, those that did are ended. */
+/** If one of them does not start, the started ones are ended. */
 async function startParts(
   folder: string,
   programs: Programs,

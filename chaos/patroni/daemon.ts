@@ -9,13 +9,13 @@ export type Command = Readonly<{
   name: string
   program: string
   args: readonly string[]
-  /** Where it works, and writes NAME.log. */
+  /** The folder it works in, with NAME.log. */
   folder: string
   env: NodeJS.ProcessEnv
   identity: Identity | undefined
 }>
 
-/** A program that is started again a second after it has ended, as systemd does, until it is told to stay down. */
+/** A program that is restarted a second after it has ended, as by systemd, until it is told to stay down. */
 export class Daemon {
   readonly #command: Command
   #child: ChildProcess
@@ -41,7 +41,7 @@ export class Daemon {
     this.#child.kill(name)
   }
 
-  /** Ends it, with what it has started in its group, until it is started again. */
+  /** Ends it and its process group until it is started again. */
   async end(): Promise<void> {
     this.#isRevived = false
     await this.#revival
@@ -51,7 +51,7 @@ export class Daemon {
     await exited
   }
 
-  /** Ends it for good, whoever wants to start it again. */
+  /** Ends it for good, whatever else wants to start it. */
   async remove(): Promise<void> {
     this.#isRemoved = true
     await this.end()

@@ -6,7 +6,7 @@ import { ownFolder } from './own-folder.ts'
 import type { Programs } from './programs.ts'
 import { readSettings } from './published-files.ts'
 
-/** One etcd alone: what happens when it is away is a fault of its own. */
+/** A single etcd: its outage is a separate fault. */
 export async function startEtcd(
   parent: string,
   { etcd: program, env }: Programs,

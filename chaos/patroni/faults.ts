@@ -6,7 +6,7 @@ import type { Random } from '../random.ts'
 import type { PatroniCluster } from './cluster.ts'
 import type { PatroniNode } from './node.ts'
 
-/** Does harm to the cluster, and returns when it has done so. `primary` is the node that leads. */
+/** Harms the cluster, and returns when that is done. `primary` is the leader. */
 type Fault = (cluster: PatroniCluster, primary: PatroniNode, random: Random) => Promise<void>
 
 const faults = {
@@ -25,7 +25,7 @@ const faults = {
     stopForAWhile(serverProcesses(primary.dataPath), random.between(5_000, 30_000)),
   'stop Patroni of the primary': (_, primary, random) =>
     stopForAWhile([primary.patroni.pid], random.between(5_000, 40_000)),
-  // When it wakes up, another node may have been the primary for long.
+  // When it continues, another node may have been the primary for long.
   'stop the primary node': (_, primary, random) =>
     stopForAWhile(
       [primary.patroni.pid, ...serverProcesses(primary.dataPath)],

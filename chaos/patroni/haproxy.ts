@@ -7,7 +7,7 @@ import { ownFolder } from './own-folder.ts'
 import type { Programs } from './programs.ts'
 import { readPublished } from './published-files.ts'
 
-/** Leads its port to the node that calls itself the primary. */
+/** Leads its port to the node that reports to be the primary. */
 export async function startHaproxy(
   parent: string,
   { haproxy: program, env }: Programs,

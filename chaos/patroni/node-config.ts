@@ -4,7 +4,7 @@ import type { TcpProxy } from '../proxy/tcp-proxy.ts'
 import type { Programs } from './programs.ts'
 import { readSettings } from './published-files.ts'
 
-/** What all nodes have in common. */
+/** What all nodes share. */
 export type NodeCommon = Readonly<{
   folder: string
   programs: Programs
@@ -26,7 +26,7 @@ type NodePlace = Readonly<{
   proxies: NodeProxies
 }>
 
-/** deploy/patroni/patroni.yaml with the places of one node. Others reach the node by its proxies alone. */
+/** deploy/patroni/patroni.yaml with the addresses of one node. Others reach the node only through its proxies. */
 export async function nodeConfig({ binDir, password }: NodeCommon, place: NodePlace) {
   const published = await readSettings<PublishedNode>('patroni.yaml')
   const { name, folder, dataPath, postgresPort, restPort, proxies } = place
@@ -35,7 +35,7 @@ export async function nodeConfig({ binDir, password }: NodeCommon, place: NodePl
     ...published,
     name,
     restapi: { listen: at(restPort), connect_address: at(proxies.rest.port) },
-    // Without `use_proxies` Patroni would ask etcd for its own address and go there.
+    // Without `use_proxies` Patroni would ask etcd for its own address and use that.
     etcd: { hosts: [at(proxies.etcd.port)], use_proxies: true },
     bootstrap: {
       ...published.bootstrap,
@@ -49,7 +49,7 @@ export async function nodeConfig({ binDir, password }: NodeCommon, place: NodePl
       bin_dir: binDir,
       pgpass: join(folder, 'pgpass'),
       authentication: mapValues(published.postgresql.authentication, (login) => ({ ...login, password })),
-      // Its shared memory lies in its folder, where nothing of it outlives a server that is killed for good.
+      // Its shared memory is in its folder, where none of it outlives a killed server.
       parameters: { unix_socket_directories: folder, dynamic_shared_memory_type: 'mmap' },
       basebackup: ['no-sync', ...published.postgresql.basebackup],
     },

@@ -6,12 +6,12 @@ import { Daemon } from './daemon.ts'
 import { type NodeCommon, type NodeProxies, nodeConfig } from './node-config.ts'
 import { ownFolder } from './own-folder.ts'
 
-/** One machine of the cluster: Patroni, its PostgreSQL, and the ways that lead there. */
+/** One machine of the cluster: Patroni, its PostgreSQL, and the proxies to it. */
 export type PatroniNode = Readonly<{
   name: string
   patroni: Daemon
   dataPath: string
-  /** Straight to Patroni's REST API. */
+  /** Patroni's REST API, directly. */
   restPort: number
   proxies: NodeProxies
   readPostmasterPid: () => Promise<number>

@@ -12,8 +12,8 @@ export type Programs = Readonly<{
 }>
 
 /**
- * Downloads the packages that this machine lacks and unpacks them into the folder: nothing is installed, so no daemon is
- * started by a package. What the machine has already is used as it is.
+ * Downloads the packages missing on this machine and unpacks them into the folder: nothing is installed, so no package
+ * starts a daemon. Installed programs are used as they are.
  */
 export async function providePrograms(folder: string): Promise<Programs> {
   const root = join(folder, 'packages')
@@ -38,7 +38,7 @@ export async function providePrograms(folder: string): Promise<Programs> {
 
 const wanted = ['patroni', 'etcd-server', 'haproxy']
 
-/** With all that they depend on and the machine does not have. */
+/** With all missing dependencies. */
 async function download(archives: string): Promise<void> {
   const options = ['-o', `Dir::Cache::archives=${archives}`, '-o', 'Debug::NoLocking=1']
   const args = ['install', '--yes', '--download-only', '--no-install-recommends', ...options, ...wanted]
@@ -50,7 +50,7 @@ async function download(archives: string): Promise<void> {
   })
 }
 
-/** In the folder, or where the machine has it. */
+/** In the folder, or in the system. */
 async function find(root: string, path: string): Promise<string> {
   const own = join(root, path)
   return access(own).then(

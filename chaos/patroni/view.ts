@@ -1,4 +1,4 @@
-/** What Patroni says of the cluster. */
+/** The cluster as Patroni reports it. */
 export type ClusterView = Readonly<{
   leader: string | undefined
   /** The standby that commits wait for. */
@@ -14,7 +14,7 @@ type MemberView = Readonly<{
   lag?: number | 'unknown'
 }>
 
-/** As the first node tells that answers. */
+/** As reported by the first node that answers. */
 export async function viewCluster(restPorts: readonly number[]): Promise<ClusterView> {
   return Promise.any(restPorts.map(askNode))
 }
@@ -26,7 +26,7 @@ async function askNode(port: number): Promise<ClusterView> {
   return { leader: named('leader'), synchronous: named('sync_standby'), members }
 }
 
-/** All nodes run on the leader's timeline without a lag, and commits wait for one of them. */
+/** All nodes follow the leader's timeline without a lag, and commits wait for one of them. */
 export function isWhole({ leader, synchronous, members }: ClusterView, nodes: number): boolean {
   const timeline = members.find(({ name }) => name === leader)?.timeline
   const isWell = ({ state, lag, ...member }: MemberView) =>

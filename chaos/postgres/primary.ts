@@ -5,25 +5,28 @@ import { startEmbeddedCluster } from '../../src/postgres/cluster/embedded-cluste
 import { isServerProcess } from '../../src/postgres/cluster/processes.ts'
 import { continueAll, killAll } from './stop-processes.ts'
 
-/** A server that takes writes, and is started again whenever it dies, until it is shut off. */
+/** A server that accepts writes, restarted whenever it dies, until it is shut off. */
 export type Primary = Readonly<{
   url: string
   port: number
   dataDir: string
-  /** The folder in which all of its processes work. */
+  /** The working folder of all its processes. */
   dataPath: string
-  /** To its first process, or to one of its backends. Throws if that has gone: its id may be another program's by now. */
+  /**
+   * Signals its first process, or one of its backends. Throws if that has ended: its pid may be another program's by
+   * now.
+   */
   signal: (name: NodeJS.Signals, pid?: number) => void
   /** Ends it for good; its replica has everything, unless that is stuck. */
   shutOff: () => Promise<void>
-  /** Ends it for good in this very moment. */
+  /** Ends it for good immediately. */
   shutOffAtOnce: () => Promise<void>
   /** Shuts it off and removes its files. */
   remove: () => Promise<void>
 }>
 
 export async function startPrimary(dataDir: string): Promise<Primary> {
-  // Its shared memory lies in its folder, where nothing of it outlives a server that is killed for good.
+  // Its shared memory is in its folder, where none of it outlives a killed server.
   const settings = { dynamic_shared_memory_type: 'mmap' }
   const cluster = await startEmbeddedCluster({ dataDir, log: createLog('silent'), isOnTcp: true, settings })
   const dataPath = join(cluster.directory, 'data')
@@ -38,7 +41,7 @@ export async function startPrimary(dataDir: string): Promise<Primary> {
     await killAll(dataPath)
   }
   const shutOffAtOnce = async () => {
-    // From here on nobody starts it again.
+    // From here on nothing restarts it.
     const stopped = cluster.stop()
     await killAll(dataPath)
     await stopped

@@ -15,7 +15,7 @@ import { type Primary, startPrimary } from './primary.ts'
 import { runSql } from './run-sql.ts'
 import { killAll } from './stop-processes.ts'
 
-/** A streaming replica, without anybody who would start it again. */
+/** A streaming replica that nothing restarts. */
 export class Replica {
   readonly url: string
   readonly #dataDir: string
@@ -51,12 +51,12 @@ export class Replica {
     return rowCount === 1
   }
 
-  /** Makes it a primary, with what it has; if that was told it already, nothing changes. */
+  /** Promotes it with what it has; a repeated call changes nothing. */
   async promote(): Promise<void> {
     await runSql(this.url, 'postgres', 'select pg_promote(true, 10) where pg_is_in_recovery()')
   }
 
-  /** Once it is promoted: gives it into the hands of somebody who starts it again. */
+  /** After its promotion: returns it as a primary, which is restarted. */
   handOver(): Promise<Primary> {
     return startPrimary(this.#dataDir)
   }
@@ -71,7 +71,7 @@ async function remove(dataDir: string, home: ClusterHome): Promise<void> {
   for (const path of [home.directory, dataDir]) await rm(path, { recursive: true, force: true })
 }
 
-/** With `-R` the copy knows whom to follow. The password is in the environment, where no list of processes shows it. */
+/** With `-R` the copy knows its primary. The password is in the environment, which no list of processes shows. */
 async function copyPrimary(
   { dataPath, directory, identity }: ClusterHome,
   binaries: PostgresBinaries,
@@ -88,7 +88,7 @@ async function copyPrimary(
   })
 }
 
-/** Starts the copy and waits until it answers questions. */
+/** Starts the copy and waits until it answers queries. */
 async function startReplica(
   home: ClusterHome,
   binaries: PostgresBinaries,

@@ -1,9 +1,9 @@
 import pg from 'pg'
 
-/** One statement of the administrator, in the control database. Fails while its server is down. */
+/** One statement of the administrator in the control database. Fails while its server is down. */
 export type AdminSql = (text: string, values?: unknown[]) => Promise<pg.QueryResult>
 
-/** One statement on a connection of its own, straight to PostgreSQL. Fails while the server is down or stopped. */
+/** One statement on its own connection, directly to PostgreSQL. Fails while the server is down or stopped. */
 export async function runSql(
   url: string,
   database: string,

@@ -2,16 +2,16 @@ import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { promisify } from 'node:util'
 
-/** The numbers of the segments of memory that a server shares with its backends. */
+/** The ids of the shared memory segments of a server and its backends. */
 export function segmentsOf(pids: readonly number[]): ReadonlySet<string> {
-  // Address, rights, offset, device, inode and name; the inode of a segment is its number.
+  // Address, permissions, offset, device, inode and name; the inode of a segment is its id.
   const found = pids.flatMap((pid) => [...mapsOf(pid).matchAll(/(\d+) +\/SYSV[0-9a-f]+ /g)])
   return new Set(found.map(([, number]) => number!))
 }
 
-/** In the place of a server that was killed, and so could not. */
+/** Frees them for a server that was killed and could not. */
 export async function giveBack(segments: ReadonlySet<string>): Promise<void> {
-  // It may have gone meanwhile.
+  // It may have been freed meanwhile.
   for (const number of segments) await promisify(execFile)('ipcrm', ['-m', number]).catch(() => undefined)
 }
 

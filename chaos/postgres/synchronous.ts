@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Random } from '../random.ts'
 import { runSql } from './run-sql.ts'
 
-/** From when it returns on, commits wait for the replica, and it has all that was committed before. */
+/** Once it returns, commits wait for the replica, which has everything committed before. */
 export async function makeSynchronous(url: string): Promise<void> {
   await runSql(url, 'postgres', `alter system set synchronous_standby_names = '*'`)
   await runSql(url, 'postgres', 'select pg_reload_conf()')
@@ -14,13 +14,13 @@ export async function makeSynchronous(url: string): Promise<void> {
 
 const patienceMs = 30_000
 
-/** No commit waits for a replica any more. */
+/** Once it returns, no commit waits for a replica. */
 export async function makeAsynchronous(url: string): Promise<void> {
   await runSql(url, 'postgres', 'alter system reset synchronous_standby_names')
   await runSql(url, 'postgres', 'select pg_reload_conf()')
 }
 
-/** A replica that commits wait for has all of the log up to this moment. */
+/** Whether a replica that commits wait for has the whole log up to this moment. */
 export async function isSynchronousNow(url: string): Promise<boolean> {
   const { rows } = await runSql(url, 'postgres', 'select pg_current_wal_insert_lsn() as position')
   await sleep(confirmMs)
@@ -35,12 +35,12 @@ export async function isSynchronousNow(url: string): Promise<boolean> {
 
 const confirmMs = 300
 
-/** Waits until so many jobs are in their statements and have not begun to commit, or the time is over. */
+/** Waits until this many jobs are in their statements and have not begun to commit, or the time is over. */
 export async function untilJobsSleep(url: string, count: number, withinMs: number): Promise<void> {
   await untilJobsWait(url, 'PgSleep', count, withinMs)
 }
 
-/** Waits until so many commits of jobs wait for the replica, or the time is over. */
+/** Waits until this many commits of jobs wait for the replica, or the time is over. */
 export async function untilCommitsWait(url: string, count: number, withinMs: number): Promise<void> {
   await untilJobsWait(url, 'SyncRep', count, withinMs)
 }
@@ -48,7 +48,7 @@ export async function untilCommitsWait(url: string, count: number, withinMs: num
 async function untilJobsWait(url: string, event: string, count: number, withinMs: number): Promise<void> {
   const text = `select from pg_stat_activity where application_name = 'cartage job' and wait_event = $1`
   for (const deadline = Date.now() + withinMs; Date.now() < deadline; await sleep(10)) {
-    // The server may be down, by another attack.
+    // The server may be down by another attack.
     const found = await runSql(url, 'postgres', text, [event]).catch(() => undefined)
     if ((found?.rowCount ?? 0) >= count) return
   }

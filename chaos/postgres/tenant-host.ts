@@ -15,7 +15,7 @@ import {
 /** Entries of the ledger that were committed before a fail-over and had not reached the replica. */
 export type LostTail = Readonly<{
   entries: ReadonlySet<string>
-  /** Those that the control database called done before anybody could ask the new primary. */
+  /** Those that the control database called done before the new primary could be queried. */
   recorded: ReadonlySet<string>
   /** When the old primary was shut off. */
   at: Date
@@ -23,18 +23,18 @@ export type LostTail = Readonly<{
   isSynchronous: boolean
 }>
 
-/** A replica to be promoted, and the way by which it hears of its primary. */
+/** A replica to be promoted, and its link to the primary. */
 export type TakenReplica = Readonly<{ replica: Replica; replication: TcpProxy }>
 
-/** A further database host of the service: a primary, the proxy under whose address it is known, and a replica. */
+/** A second database host of the service: a primary, the proxy that has its address, and a replica. */
 export class TenantHost {
   readonly name = 'second'
-  /** Commits wait for the replica, from the moment on that there is one. */
+  /** Commits wait for the replica, once there is one. */
   readonly isSynchronous: boolean
   readonly lostTails: LostTail[] = []
   /** How many jobs lost their backend, or its wait, while their commit waited for the replica. */
   endedCommits = 0
-  /** Fail-overs that could not be brought to an end. */
+  /** Fail-overs that did not end. */
   readonly troubles: string[] = []
   readonly #folder: string
   readonly #listen: Listener
@@ -45,7 +45,7 @@ export class TenantHost {
   #replication: TcpProxy | undefined
   #replica: Replica | undefined
 
-  /** `listen` hears what the service says to it, whichever server it is. */
+  /** `listen` gets what the service sends to it, whichever server it is. */
   static async start(folder: string, listen: Listener, isSynchronous: boolean): Promise<TenantHost> {
     const primary = await startPrimary(join(folder, 'second'))
     return new TenantHost(folder, listen, primary, await TcpProxy.open(primary.port, listen), isSynchronous)
@@ -73,14 +73,14 @@ export class TenantHost {
     return this.#proxy
   }
 
-  /** What the service is told. */
+  /** The address given to the service. */
   get url(): string {
     return this.#proxy.inFrontOf(this.#primary.url)
   }
 
-  /** The replica gets everything by way of a proxy, so that it can be made to lack the end of it. */
+  /** The replica gets everything through a proxy, so that it can be made to lack the end. */
   async addReplica(): Promise<void> {
-    // The copy would have the setting, and wait for a replica of its own as soon as it is promoted.
+    // The copy would have the setting, and wait for its own replica once it is promoted.
     if (this.isSynchronous) await makeAsynchronous(this.#primary.url)
     this.#copies += 1
     const dataDir = join(this.#folder, `copy-${this.#copies}`)
@@ -96,7 +96,7 @@ export class TenantHost {
     this.#replica = replica
   }
 
-  /** The replica, for whoever wants to promote it: there is no other until one is added. */
+  /** Hands out the replica for promotion: there is no other until one is added. */
   async takeReplica(): Promise<TakenReplica> {
     const replica = this.#replica
     if (!replica || !(await replica.isStreaming())) throw new Error('there is no replica yet')
@@ -106,7 +106,7 @@ export class TenantHost {
     return { replica, replication: this.#replication! }
   }
 
-  /** Nothing gets to the replica for a while: a commit on a synchronous host waits. */
+  /** Cuts the replica off for a while: a commit on a synchronous host waits. */
   async cutReplicaOff(forMs: number): Promise<void> {
     if (!this.#replica) throw new Error('there is no replica yet')
     await this.#replication!.isolate(forMs)
@@ -118,7 +118,7 @@ export class TenantHost {
     return ended
   }
 
-  /** From now on this is the primary. */
+  /** Makes this server the primary. */
   async become(primary: Primary): Promise<void> {
     this.#retired.push(this.#proxy)
     this.#primary = primary

@@ -2,12 +2,12 @@ import type { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { OneWay } from './one-way.ts'
 
-/** Hears what a client says, and what it calls itself. */
+/** Gets the bytes of a client, and its name. */
 export type Listener = (label: string, bytes: Buffer) => void
 
 /**
- * One connection through a proxy: the socket of the client, and the one to the server. As long as nothing is done to
- * it, each party hears what the other says and when it leaves.
+ * One connection through a proxy: the client's socket and the one to the server. Without an attack, each side gets the
+ * other's bytes and sees it close.
  */
 export class Link {
   readonly closed: Promise<void>
@@ -15,7 +15,7 @@ export class Link {
   readonly #server: Socket
   readonly #toServer: OneWay
   readonly #toClient: OneWay
-  /** What becomes of one party is not told to the other. */
+  /** One side's end is not passed on to the other. */
   #isDisturbed = false
   #label = ''
 
@@ -33,12 +33,12 @@ export class Link {
     )
   }
 
-  /** The application name by which a client of PostgreSQL has begun the session. */
+  /** The application name with which a PostgreSQL client began the session. */
   get label(): string {
     return this.#label
   }
 
-  /** By which PostgreSQL knows this connection: `client_port` in pg_stat_activity. */
+  /** PostgreSQL's name of this connection: `client_port` in pg_stat_activity. */
   get serverSidePort(): number | undefined {
     return this.#server.localPort
   }
@@ -47,19 +47,19 @@ export class Link {
     return !this.#isDisturbed && !this.#client.destroyed && !this.#server.destroyed
   }
 
-  /** When the client said something last. */
+  /** When the client last sent something. */
   get lastHeardAt(): number {
     return this.#toServer.lastHeardAt
   }
 
-  /** Both parties see it at once. */
+  /** Resets both sides at once. */
   reset(): void {
     this.#isDisturbed = true
     this.#client.resetAndDestroy()
     this.#server.resetAndDestroy()
   }
 
-  /** Everything comes so much later, for a while. */
+  /** Delays everything by this time, for a while. */
   async delay(byMs: number, forMs: number): Promise<void> {
     for (const way of [this.#toServer, this.#toClient]) way.delayMs = byMs
     await sleep(forMs)
@@ -67,8 +67,8 @@ export class Link {
   }
 
   /**
-   * What the client says from now on is held until its connection has been reset, and delivered later: the server does
-   * what nobody waits for any more. `onDelivery` is called when it has just had the time to.
+   * Holds what the client sends from now on until its connection has been reset, and delivers it later: the server
+   * executes what no client waits for. `onDelivery` is called when it has had the time to.
    */
   async deliverLate(resetAfterMs: number, deliverAfterMs: number, onDelivery: () => void): Promise<void> {
     this.#isDisturbed = true
@@ -85,7 +85,7 @@ export class Link {
     this.#server.destroy()
   }
 
-  /** The client is told at once that the server has gone, which hears of it later. */
+  /** Closes the client's side at once, and the server's later. */
   async closeTowardsClient(serverAfterMs: number): Promise<void> {
     this.#silence()
     this.#client.end()
@@ -93,7 +93,7 @@ export class Link {
     this.reset()
   }
 
-  /** The client is reset once it has said something more, which the server has then still to read. */
+  /** Resets the client after it has sent something more, which the server still reads. */
   async resetAfterNextWords(serverAfterMs: number): Promise<void> {
     const before = this.lastHeardAt
     await this.#until(() => this.lastHeardAt !== before)
@@ -104,8 +104,8 @@ export class Link {
   }
 
   /**
-   * Nothing gets through any more. After a while the server gives the connection up, as its keepalive would; so does
-   * the client, or it is never told at all.
+   * Passes nothing on any more. After a while the server gives the connection up, as by keepalive; so does the client,
+   * or never.
    */
   async vanish(serverAfterMs: number, clientAfterMs: number | 'never'): Promise<void> {
     this.#silence()
@@ -115,7 +115,7 @@ export class Link {
     await Promise.all([server, client])
   }
 
-  /** Not for ever: the client may have nothing to say, or leave. */
+  /** With a limit: the client may send nothing, or disconnect. */
   async #until(isSo: () => boolean): Promise<void> {
     const deadline = performance.now() + longestSilenceMs
     while (!isSo() && !this.#client.destroyed && performance.now() < deadline) await sleep(5)

@@ -1,9 +1,9 @@
 import type { Socket } from 'node:net'
 
-/** What happens to bytes on their way. `hold`: kept until they are delivered or dropped; `lose`: nobody sees them again. */
+/** How bytes are handled. `hold`: kept until they are delivered or dropped; `lose`: dropped. */
 export type Manner = 'pass' | 'hold' | 'lose'
 
-/** One direction of a link. Whatever is done to its bytes, those that arrive do so in order. */
+/** One direction of a link. Whatever happens to its bytes, those that arrive do so in order. */
 export class OneWay {
   manner: Manner = 'pass'
   delayMs = 0
@@ -26,7 +26,7 @@ export class OneWay {
     return this.#held.reduce((sum, { length }) => sum + length, 0)
   }
 
-  /** Gives what was held to the other party. */
+  /** Delivers the held bytes. */
   deliverHeld(): void {
     for (const bytes of this.#held) this.#write(bytes)
     this.#held = []
@@ -38,7 +38,7 @@ export class OneWay {
     this.#pass(() => this.#write(bytes))
   }
 
-  /** At once, or after what is on its way already. */
+  /** At once, or after the bytes on their way. */
   #pass(deliver: () => void): void {
     if (this.manner !== 'pass') return
     if (this.delayMs === 0 && this.#line.length === 0) deliver()

@@ -3,7 +3,7 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Link, type Listener } from './link.ts'
 
-/** Stands on loopback between clients and one server, and passes on what they say until an attack does otherwise. */
+/** A loopback proxy between clients and one server that passes bytes on until it is attacked. */
 export class TcpProxy {
   readonly port: number
   readonly #listener: Server
@@ -25,19 +25,19 @@ export class TcpProxy {
     listener.on('connection', (client) => this.#accept(client, serverPort, listen))
   }
 
-  /** Connections to which nobody has done anything yet. */
+  /** Connections that were not attacked yet. */
   get links(): readonly Link[] {
     return [...this.#links].filter(({ isUntouched }) => isUntouched)
   }
 
-  /** The same address by way of the proxy. */
+  /** The same address through the proxy. */
   inFrontOf(url: string): string {
     const changed = new URL(url)
     changed.port = String(this.port)
     return changed.href
   }
 
-  /** Nothing gets through, neither on connections that are open nor on new ones, for a while. */
+  /** Passes nothing on for a while, on open and on new connections. */
   async isolate(forMs: number): Promise<void> {
     const silence = sleep(forMs)
     this.#silence = silence
@@ -45,7 +45,7 @@ export class TcpProxy {
     if (this.#silence === silence) this.#silence = undefined
   }
 
-  /** The address is gone. Those who are connected are told, or wait in vain until they give up by themselves. */
+  /** Removes the address. Connected clients see it closed, or wait in vain until they give up. */
   retire(tells: boolean): void {
     this.#listener.close()
     for (const link of this.links) {
