@@ -131,7 +131,7 @@ async function startAgain({ env }: Node): Promise<number> {
   return taken
 }
 
-/** Each member logs in anew: there are more than a process keeps connections for. */
+/** Each member logs in again: there are more than a process keeps connections for. */
 async function firstQueries({ service }: Node): Promise<number> {
   const client = new RawClient(service.url)
   const times: number[] = []

@@ -11,7 +11,7 @@ import { runSql, withDatabase } from '../support/runner/namespace.ts'
 import { type Installation, newInstallation } from '../support/service/installation.ts'
 
 // The state after a restore or a fail-over to an older replica, while the tenants on another host are complete.
-test('new accounts harm none that a restored control database no longer knows', async (t) => {
+test('creating accounts does not damage those that a restored control database no longer knows', async (t) => {
   const installation = await newInstallation(t)
   const control = await settableControl(installation)
   const organization = await acting(installation, async (accounts) => {

@@ -38,7 +38,7 @@ test('without its LISTEN connection the cache is not trusted, and the connection
     `select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = $1 and query ilike '%cache_leases%'`,
     [config.namespace],
   )
-  // Not even notified: only a query in the database can tell.
+  // There was no notification: only a query in the database can show it.
   await eventually(async () => {
     await databases.control.query('update cartage.users set quota_in_bytes = 77 where username = $1', [
       house.user.username,

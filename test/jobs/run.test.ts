@@ -261,7 +261,7 @@ test('an item that raises the errors of a lost connection itself fails with its 
   }
 })
 
-test('a statement that the parser cannot read cannot end its transaction and go on', async (t) => {
+test('a statement that the parser cannot read fails if it ends its own transaction', async (t) => {
   const { user } = await setup(t, options)
   const api = jobApi(user)
   await runJob(api, 'create table a (i int)')

@@ -5,8 +5,8 @@ import { setup } from '../support/service/setup.ts'
 
 const splits: readonly (readonly [string, string, readonly string[]])[] = [
   ['splits at semicolons and cuts white space', ' select 1 ;\n\tselect 2;', ['select 1', 'select 2']],
-  ['knows no empty statement', ';; ;', []],
-  ['takes nothing but comments for no statement', '-- a; b\n/* c; d */;', []],
+  ['drops empty statements', ';; ;', []],
+  ['drops a statement of only comments', '-- a; b\n/* c; d */;', []],
   [
     'keeps comments inside statements',
     'select 1 -- one; two\n, 2; select 3',
@@ -15,45 +15,49 @@ const splits: readonly (readonly [string, string, readonly string[]])[] = [
   ['nests comments', '/* a /* b; */ c; */ select 1; select 2', ['/* a /* b; */ c; */ select 1', 'select 2']],
   ['reads an operator before a comment', 'select 2*/* ; */3; select 4', ['select 2*/* ; */3', 'select 4']],
   [
-    'leaves strings whole',
+    'does not split strings',
     `select 'a;b', 'it''s;', ''; select 2`,
     [`select 'a;b', 'it''s;', ''`, 'select 2'],
   ],
-  ['knows that a backslash is nothing in a string', `select '\\'; select 2`, [`select '\\'`, 'select 2']],
   [
-    "knows escapes in E''",
+    'reads a backslash in a plain string as a character',
+    `select '\\'; select 2`,
+    [`select '\\'`, 'select 2'],
+  ],
+  [
+    "reads escapes in E''",
     `select E'a\\';b\\\\', e'\\''; select 2`,
     [`select E'a\\';b\\\\', e'\\''`, 'select 2'],
   ],
   [
-    "knows that E'' goes on after a line break",
+    "continues E'' after a line break",
     `select E'a'\n  'b\\';c'; select 2`,
     [`select E'a'\n  'b\\';c'`, 'select 2'],
   ],
-  ["knows no escapes in U&''", `select U&'\\'; select 2`, [`select U&'\\'`, 'select 2']],
+  ["reads no escapes in U&''", `select U&'\\'; select 2`, [`select U&'\\'`, 'select 2']],
   [
-    'leaves quoted identifiers whole',
+    'does not split quoted identifiers',
     'select "a;b", "c"";d"; select 2',
     ['select "a;b", "c"";d"', 'select 2'],
   ],
-  ['leaves dollar quotes whole', 'select $$a;b$$; select 2', ['select $$a;b$$', 'select 2']],
+  ['does not split dollar quotes', 'select $$a;b$$; select 2', ['select $$a;b$$', 'select 2']],
   [
     'matches the tags of dollar quotes',
     'select $a$ $b$; $$; x$a$; do $é$begin null; end$é$',
     ['select $a$ $b$; $$; x$a$', 'do $é$begin null; end$é$'],
   ],
   [
-    'knows a dollar inside a name',
+    'accepts a dollar sign in a name',
     'select a$b$; select $1; select 3',
     ['select a$b$', 'select $1', 'select 3'],
   ],
   [
-    'leaves parentheses whole',
+    'does not split inside parentheses',
     'create rule r as on insert to t do (select 1; select 2); select 3',
     ['create rule r as on insert to t do (select 1; select 2)', 'select 3'],
   ],
   [
-    'leaves SQL bodies of functions whole',
+    'does not split SQL bodies of functions',
     'create or replace function f() returns int begin atomic select case when true then 1 end; select 2; end; begin; end',
     [
       'create or replace function f() returns int begin atomic select case when true then 1 end; select 2; end',
@@ -61,9 +65,9 @@ const splits: readonly (readonly [string, string, readonly string[]])[] = [
       'end',
     ],
   ],
-  ['takes what is never closed to the end', `select 1; select 'a; b`, ['select 1', `select 'a; b`]],
+  ['reads an unclosed quote to the end of the text', `select 1; select 'a; b`, ['select 1', `select 'a; b`]],
   ['reads any script', 'select "ä;😀", ö; sélect; ☃', ['select "ä;😀", ö', 'sélect', '☃']],
-  ['trims letters of no kind', 'select v;v', ['select v', 'v']],
+  ['does not trim letters', 'select v;v', ['select v', 'v']],
 ]
 
 test('CDB_QueryStatements', async (t) => {

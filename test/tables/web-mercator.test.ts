@@ -25,23 +25,23 @@ test('CDB_LatLng makes a point in EPSG:4326 from latitude and longitude', async 
 const transformed: readonly (readonly [string, string, string | null])[] = [
   ['projects longitude and latitude', 'SRID=4326;POINT(1 1)', 'POINT(111319 111325)'],
   ['projects any other SRID', 'SRID=25830;POINT(500000 4500000)', 'POINT(-333958 4960979)'],
-  ['leaves web mercator as it is', 'SRID=3857;POINT(7 8)', 'POINT(7 8)'],
-  ['has nothing for a point beyond the poles of web mercator', 'SRID=4326;POINT(0 90)', null],
-  ['has nothing for a point beyond the date line', 'SRID=4326;POINT(190 0)', null],
-  ['has nothing for an empty geometry', 'SRID=4326;POINT EMPTY', null],
-  ['cuts a line at the edge', 'SRID=4326;LINESTRING(0 0,0 90)', 'LINESTRING(0 0,0 30240972)'],
+  ['keeps web mercator unchanged', 'SRID=3857;POINT(7 8)', 'POINT(7 8)'],
+  ['returns null for a point beyond the poles of web mercator', 'SRID=4326;POINT(0 90)', null],
+  ['returns null for a point beyond the date line', 'SRID=4326;POINT(190 0)', null],
+  ['returns null for an empty geometry', 'SRID=4326;POINT EMPTY', null],
+  ['clips a line at the edge', 'SRID=4326;LINESTRING(0 0,0 90)', 'LINESTRING(0 0,0 30240972)'],
   [
     'keeps a multi geometry multi',
     'SRID=4326;MULTILINESTRING((0 0,0 90))',
     'MULTILINESTRING((0 0,0 30240972))',
   ],
   [
-    'cuts the parts of a collection',
+    'clips the parts of a collection',
     'SRID=4326;GEOMETRYCOLLECTION(POINT(0 90),POINT(0 0),LINESTRING(0 0,0 90))',
     'GEOMETRYCOLLECTION(POINT(0 0),LINESTRING(0 0,0 30240972))',
   ],
-  ['cuts a curve', 'SRID=4326;CIRCULARSTRING(-1 95,0 95,1 95)', null],
-  ['gives up on what GEOS cannot handle', 'SRID=4326;TIN(((0 0,0 95,1 95,0 0)))', null],
+  ['returns null for a curve beyond the edge', 'SRID=4326;CIRCULARSTRING(-1 95,0 95,1 95)', null],
+  ['returns null for a geometry that GEOS cannot handle', 'SRID=4326;TIN(((0 0,0 95,1 95,0 0)))', null],
 ]
 
 test('CDB_TransformToWebmercator', async (t) => {

@@ -203,7 +203,7 @@ export class GridView {
   }
 }
 
-/** Times tell whether they have a zone. */
+/** The type of a time says whether it has a zone. */
 const typeNames: Readonly<Record<string, string>> = {
   timestamp: 'timestamp without time zone',
   timestamptz: 'timestamp with time zone',

@@ -43,14 +43,14 @@ const attacks: Record<string, Attack> = {
     hold: `begin; alter role current_user in database postgres set work_mem = '4MB'; select pg_sleep(60)`,
     wait: 'drop database postgres',
   },
-  'a catalog of its own database, in a loop that catches what can be caught': {
+  'a catalog of its own database, in a loop that catches errors': {
     hold: 'select pg_sleep(60) from pg_catalog.pg_class limit 1',
     wait: `do $$ begin loop begin
       set local lock_timeout = '500ms';
       create temp table x partition of pg_catalog.pg_class for values in (1);
       exception when others or query_canceled then null; end; end loop; end $$`,
   },
-  'the schema of all': {
+  'the schema that all share': {
     hold: 'begin; create table made_in_it (a int); select pg_sleep(60)',
     wait: 'drop schema public',
   },

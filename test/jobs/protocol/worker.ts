@@ -85,7 +85,7 @@ function begin(state: State, index: number, run: Run): readonly Act[] {
   return acts
 }
 
-/** A job of which nothing has run goes back to the queue. */
+/** A job that has run nothing yet goes back to the queue. */
 function releaseJob(state: State, index: number, { job }: Run): State {
   const released = job.isUntouched ? job.after('requeue') : job
   return write(spend(state, 'release'), index, { job: released, isReleased: true })
