@@ -47,26 +47,23 @@ test('creating a member of a large organization also makes spare roles for the n
     for (const rights of others) assert.deepEqual(rights, first)
   })
 
-  await t.test(
-    'the doctor accepts the spare roles, and they are deleted with their organization',
-    async () => {
-      const { installation, databases } = house.service.services
-      const spare = await nextSpare(house, organization)
-      const found = await checkOrphans(installation)
-      assert.deepEqual(
-        found.map(({ status }) => status),
-        ['ok', 'ok', 'ok'],
-      )
-      const { rows } = await databases.control.query(
-        `select username from cartage.users where org_role = 'member'`,
-      )
-      for (const { username } of rows) await deleteUser(installation, username)
-      await deleteOrganization(installation, organization)
-      const { rowCount } = await house.admin('select from pg_roles where rolname ~ $1', [`^${spare}(_|$)`])
-      assert.equal(rowCount, 0)
-      assert.deepEqual(await sparesOf(house), [])
-    },
-  )
+  await t.test('the doctor accepts spare roles, and they are deleted with their organization', async () => {
+    const { installation, databases } = house.service.services
+    const spare = await nextSpare(house, organization)
+    const found = await checkOrphans(installation)
+    assert.deepEqual(
+      found.map(({ status }) => status),
+      ['ok', 'ok', 'ok'],
+    )
+    const { rows } = await databases.control.query(
+      `select username from cartage.users where org_role = 'member'`,
+    )
+    for (const { username } of rows) await deleteUser(installation, username)
+    await deleteOrganization(installation, organization)
+    const { rowCount } = await house.admin('select from pg_roles where rolname ~ $1', [`^${spare}(_|$)`])
+    assert.equal(rowCount, 0)
+    assert.deepEqual(await sparesOf(house), [])
+  })
 })
 
 /** The spare master role for the next member. */
