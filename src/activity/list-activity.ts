@@ -7,7 +7,7 @@ import { lookAtBackends, type SeenBackend } from './look-at-backends.ts'
 import type { Blocker, ToldStatement } from './question.ts'
 
 /** What runs now, of all accounts or of one. */
-export type ActivityFilter = Readonly<{
+export type WantedActivity = Readonly<{
   username?: string | undefined
   /** With whole texts; that is recorded. */
   isFull: boolean
@@ -33,7 +33,7 @@ export type ListedActivity = Readonly<{
 }>
 
 /** The longest running first: what the processes tell, and the jobs, which the control database knows. */
-export async function listActivity(databases: Databases, filter: ActivityFilter): Promise<ListedActivity> {
+export async function listActivity(databases: Databases, filter: WantedActivity): Promise<ListedActivity> {
   const { control } = databases
   const { username = null, isFull, limit } = filter
   if (isFull) await recordReading(databases, username)

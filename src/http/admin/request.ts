@@ -2,7 +2,7 @@ import type { FastifyRequest, FastifySchemaValidationError } from 'fastify'
 import type { NewOrganization } from '../../accounts/create-organization.ts'
 import type { NewUser } from '../../accounts/create-user.ts'
 import type { UserChanges } from '../../accounts/update-user.ts'
-import type { ActivityFilter } from '../../activity/list-activity.ts'
+import type { WantedActivity } from '../../activity/list-activity.ts'
 import type { AuditFilter } from '../../audit/audit-store.ts'
 import { auditActions } from '../../contract/admin-names.ts'
 import type * as wire from '../../contract/documents.ts'
@@ -98,7 +98,7 @@ export function readAuditFilter(query: Parameters): AuditFilter {
   }
 }
 
-export function readActivityFilter(query: Parameters): ActivityFilter {
+export function readActivityFilter(query: Parameters): WantedActivity {
   const asked = onlyKnown(query, ['limit', 'user', 'text'])
   return {
     limit: wholeOf(asked, 'limit', 1, maxRecords) ?? defaultActivityRecords,
