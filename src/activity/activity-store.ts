@@ -1,5 +1,5 @@
 import type { Queryable } from '../postgres/transaction.ts'
-import type { Answer, ProcessAnswer, Question } from './question.ts'
+import type { ActivityAnswer, ProcessAnswer, Question } from './question.ts'
 
 export const activityChannel = 'cartage_activity'
 
@@ -31,7 +31,7 @@ export async function writeAnswer(
   control: Queryable,
   questionId: string,
   process: string,
-  answer: Answer,
+  answer: ActivityAnswer,
 ): Promise<void> {
   await control.query(
     `insert into cartage.activity_answers (question_id, process, answer)
@@ -51,7 +51,7 @@ export async function readAnswered(control: Queryable, questionId: string): Prom
 }
 
 export async function readAnswers(control: Queryable, questionId: string): Promise<readonly ProcessAnswer[]> {
-  const { rows } = await control.query<{ process: string; answer: Answer }>(
+  const { rows } = await control.query<{ process: string; answer: ActivityAnswer }>(
     'select process, answer from cartage.activity_answers where question_id = $1',
     [questionId],
   )

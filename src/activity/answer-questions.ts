@@ -9,7 +9,7 @@ import {
 import { settlesWithin } from '../waiting/settles-within.ts'
 import { findQuestion, writeAnswer } from './activity-store.ts'
 import { lookAtBackends, type SeenBackend } from './look-at-backends.ts'
-import { type Answer, cutText, type Question, type Stopped, type ToldStatement } from './question.ts'
+import { type ActivityAnswer, cutText, type Question, type Stopped, type ToldStatement } from './question.ts'
 
 /** Answers the questions of operators about what this process runs. */
 export class AnswerQuestions {
@@ -37,7 +37,7 @@ export class AnswerQuestions {
     }
   }
 
-  async #find(question: Question, known: readonly RunningStatement[]): Promise<Answer> {
+  async #find(question: Question, known: readonly RunningStatement[]): Promise<ActivityAnswer> {
     if (question.ask === 'list') return this.#list(question, known)
     const isMeant = ({ id, principal }: RunningStatement) =>
       question.ask === 'stop' ? id === question.id : principal.account.username === question.username
@@ -49,7 +49,7 @@ export class AnswerQuestions {
   async #list(
     { username, isFull, limit }: Extract<Question, { ask: 'list' }>,
     known: readonly RunningStatement[],
-  ): Promise<Answer> {
+  ): Promise<ActivityAnswer> {
     const asked = known.filter(
       ({ principal }) => username === null || principal.account.username === username,
     )

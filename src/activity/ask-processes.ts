@@ -2,10 +2,10 @@ import { countProcesses } from '../auth/lease-store.ts'
 import type { Queryable } from '../postgres/transaction.ts'
 import { poll } from '../waiting/poll.ts'
 import { putQuestion, readAnswered, readAnswers, removeQuestion } from './activity-store.ts'
-import type { Answer, ProcessAnswer, Question } from './question.ts'
+import type { ActivityAnswer, ProcessAnswer, Question } from './question.ts'
 
 export type Answers = Readonly<{
-  answers: readonly Answer[]
+  answers: readonly ActivityAnswer[]
   /** Processes that did not answer in time: stopped, cut off, or just ended. */
   silent: number
 }>
@@ -26,7 +26,7 @@ export async function askProcess(
   name: string,
   question: Question,
   waitMs: number,
-): Promise<Answer | undefined> {
+): Promise<ActivityAnswer | undefined> {
   const processes = await countProcesses(control)
   // If all others have answered, there is no answer to wait for.
   const isOver = (answered: readonly string[]) => answered.includes(name) || answered.length >= processes

@@ -38,14 +38,14 @@ export type Stopped = Readonly<Pick<ToldStatement, 'id' | 'username' | 'key' | '
   }>
 
 /** `left`: how many statements are beyond the limit. */
-export type Answer = Readonly<{
+export type ActivityAnswer = Readonly<{
   statements: readonly ToldStatement[]
   left: number
   stopped: readonly Stopped[]
 }>
 
 /** By the name of the process, with which the ids of its statements begin. */
-export type ProcessAnswer = Answer & Readonly<{ process: string }>
+export type ProcessAnswer = ActivityAnswer & Readonly<{ process: string }>
 
 /** Cuts a text, never inside a character. */
 export function cutText(text: string, most: number): Readonly<{ text: string; isCut: boolean }> {

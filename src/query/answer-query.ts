@@ -17,7 +17,7 @@ import { ParameterTypes, UnknownTypes } from './params/parameter-types.ts'
 import { PastTriggers } from './past-triggers.ts'
 import { prepareStatement } from './prepare-statement.ts'
 import type { Query } from './query.ts'
-import { type Answer, type AnswerTarget, QueryRun } from './query-run.ts'
+import { type AnswerTarget, QueryRun, type ShortAnswer } from './query-run.ts'
 import { ColumnLists } from './rows/columns.ts'
 import { CsvFormat } from './rows/csv-format.ts'
 import { GeojsonFormat } from './rows/geojson-format.ts'
@@ -74,7 +74,7 @@ export function answerQuery(
   query: Query,
   client: Client,
   total?: PageTotal,
-): Promise<Answer> {
+): Promise<ShortAnswer> {
   const answered = answerTyped(queries, principal, query, client, total)
   if (!drawsGeometry(query)) return answered
   return answered.catch(async (error: unknown) => {
@@ -137,7 +137,7 @@ function answerTyped(
   query: Query,
   client: Client,
   total?: PageTotal,
-): Promise<Answer> {
+): Promise<ShortAnswer> {
   const answer = () => answerOnce(queries, principal, query, client, total)
   if (query.params === undefined) return answer()
   return answer().catch(async (error: unknown) => {
@@ -153,7 +153,7 @@ async function answerOnce(
   query: Query,
   { gone, open, warn, reader, format: ownFormat, isAside }: Client,
   total: PageTotal | undefined,
-): Promise<Answer> {
+): Promise<ShortAnswer> {
   const { databases, columnLists, typeNames, parameterTypes, pastTriggers, maxRowBytes } = queries
   const statement = prepareStatement(query)
   const text = encodeText(statement.text)

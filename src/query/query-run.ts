@@ -16,7 +16,7 @@ import { SteppedRow } from './rows/stepped-row.ts'
 import type { TypeNames } from './type-names.ts'
 
 /** The body of a short answer in Latin-1, one character per byte. Null if it was longer and has been written. */
-export type Answer = string | null
+export type ShortAnswer = string | null
 
 /** Where a long answer is written, and the clock that cuts a client that stops reading it. */
 export type AnswerTarget = Readonly<{ sink: Writable; wait: ClientWait }>
@@ -51,13 +51,13 @@ export type QueryRunOptions = Readonly<{
  */
 export class QueryRun implements RunHandler {
   /** Settles when everything is written. On an error, the caller must break off the answer. */
-  readonly answer: Promise<Answer>
+  readonly answer: Promise<ShortAnswer>
   readonly longestRow: number
   readonly #run: StatementRun
   readonly #options: QueryRunOptions
   readonly #out: ByteWriter
   readonly #notices = new Notices()
-  #settle!: { resolve: (answer: Answer) => void; reject: (error: unknown) => void }
+  #settle!: { resolve: (answer: ShortAnswer) => void; reject: (error: unknown) => void }
   #columns: readonly Column[] = []
   #totalRows = 0
   #target: AnswerTarget | null = null
