@@ -18,7 +18,7 @@ import type { RunHandler, StatementRun } from '../statements/statement-run.ts'
 export type CopyHandler = Pick<RunHandler, 'copyData' | 'feedCopy' | 'copyDrained' | 'stopped'>
 
 /** What became of one COPY among several. */
-export type Attempt = Readonly<{
+export type CopyAttempt = Readonly<{
   error: WireError | null
   /** Rows that COPY has read. */
   rows: number
@@ -107,7 +107,7 @@ export class CopyRun {
   }
 
   /** Sends texts of which only the last may be a COPY. An error of the server is returned, unless it ends the run. */
-  async attempt(texts: readonly string[], handler: CopyHandler): Promise<Attempt> {
+  async attempt(texts: readonly string[], handler: CopyHandler): Promise<CopyAttempt> {
     if (this.run.stopReason) throw this.run.stopReason
     let rows = 0
     let numbers: readonly number[] = []

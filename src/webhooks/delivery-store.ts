@@ -110,7 +110,11 @@ export async function keepBody(
   return rowCount === 1
 }
 
-export type Attempt = Readonly<{ isDelivered: boolean; answer: number | null; failure: string | null }>
+export type DeliveryAttempt = Readonly<{
+  isDelivered: boolean
+  answer: number | null
+  failure: string | null
+}>
 
 /**
  * Only of the last attempt. After its time is over, or when its webhook was disabled meanwhile, a message is undelivered. The body
@@ -119,7 +123,7 @@ export type Attempt = Readonly<{ isDelivered: boolean; answer: number | null; fa
 export async function writeAttempt(
   control: Control,
   { id, claim }: ClaimedDelivery,
-  { isDelivered, answer, failure }: Attempt,
+  { isDelivered, answer, failure }: DeliveryAttempt,
   pauseSeconds: number,
 ): Promise<void> {
   await control.query(

@@ -2,7 +2,7 @@ import { type IncomingMessage, request as overHttp } from 'node:http'
 import { request as overHttps } from 'node:https'
 import type { Duplex } from 'node:stream'
 import { type Network, only } from '../network/network.ts'
-import type { Attempt } from './delivery-store.ts'
+import type { DeliveryAttempt } from './delivery-store.ts'
 import { type Allowed, findTarget, Unreachable } from './target.ts'
 
 export type Message = Readonly<{ url: string; headers: Readonly<Record<string, string>>; body: string }>
@@ -13,7 +13,7 @@ export async function sendMessage(
   message: Message,
   stopping: AbortSignal,
   network?: Pick<Network, 'resolve'>,
-): Promise<Attempt> {
+): Promise<DeliveryAttempt> {
   const ending = new AbortController()
   const { signal } = ending
   const end = () => ending.abort()

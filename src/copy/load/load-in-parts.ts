@@ -2,7 +2,7 @@ import { AppError } from '../../errors.ts'
 import { sqlstate } from '../../postgres/sqlstate.ts'
 import type { WireError } from '../../postgres/wire/wire-error.ts'
 import type { CopyDialect } from '../../sql/copy-load.ts'
-import type { Attempt, CopyRun } from '../copy-run.ts'
+import type { CopyAttempt, CopyRun } from '../copy-run.ts'
 import { type FoundRecord, type Part, recordsOf } from './part-reader.ts'
 import { aboutLine, copyLineOf, type RejectedRows } from './rejected-rows.ts'
 
@@ -19,7 +19,7 @@ type PartLoaderOptions = Readonly<{
   /** The error in the words of the caller's table. */
   name: (error: WireError) => WireError
   /** A part is stored. */
-  onStored: (attempt: Attempt) => void
+  onStored: (attempt: CopyAttempt) => void
   /** The COPY has one column more, the first: it gets the line of the row. */
   numbering?: LineNumbering | undefined
 }>
@@ -74,7 +74,7 @@ export class PartLoader {
     if (this.#savepoint === 'failed') await this.#copy.attempt([this.#begin()], {})
   }
 
-  async #send(part: Part | null): Promise<Attempt> {
+  async #send(part: Part | null): Promise<CopyAttempt> {
     const { text, header } = this.#options
     const wire = () => this.#copy.run.wire
     const feedCopy = () => {

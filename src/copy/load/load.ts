@@ -3,7 +3,7 @@ import type { WireError } from '../../postgres/wire/wire-error.ts'
 import { type CopyLoad, readLoad } from '../../sql/copy-load.ts'
 import type { CopyStatement } from '../../sql/copy-statement.ts'
 import type { StatementRun } from '../../statements/statement-run.ts'
-import { type Attempt, CopyRun, type LoadRecord } from '../copy-run.ts'
+import { type CopyAttempt, CopyRun, type LoadRecord } from '../copy-run.ts'
 import { pumpIntoCopy } from '../pump-into-copy.ts'
 import type { QuotaShare } from '../quota-ledger.ts'
 import type { Upload } from '../upload.ts'
@@ -68,7 +68,7 @@ async function prepareMerge(
   return merge
 }
 
-async function execute(copy: CopyRun, text: string): Promise<Attempt> {
+async function execute(copy: CopyRun, text: string): Promise<CopyAttempt> {
   const attempt = await copy.attempt([text], {})
   if (attempt.error) copy.refuse(attempt.error)
   return attempt

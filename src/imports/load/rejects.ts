@@ -1,5 +1,5 @@
 import type { RejectedRow, RejectedSection } from '../../contract/documents.ts'
-import type { Attempt } from '../../copy/copy-run.ts'
+import type { CopyAttempt } from '../../copy/copy-run.ts'
 import { type LineNumbering, type PartCopies, PartLoader } from '../../copy/load/load-in-parts.ts'
 import { PartReader } from '../../copy/load/part-reader.ts'
 import { listedBytes, mostTextBytes, RejectedRows, tooMuchText } from '../../copy/load/rejected-rows.ts'
@@ -120,7 +120,7 @@ function partCopies(session: Session): PartCopies {
         return wire
       },
     },
-    attempt: async (texts, handler): Promise<Attempt> => {
+    attempt: async (texts, handler): Promise<CopyAttempt> => {
       let rows = 0
       wire = session.send(texts, {
         ...handler,
