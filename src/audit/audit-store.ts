@@ -111,7 +111,7 @@ export async function heldAutovacuum(control: Queryable): Promise<readonly strin
   return rows.map(({ name }) => name)
 }
 
-export type AuditFilter = Readonly<{
+export type WantedAudit = Readonly<{
   account?: string | undefined
   action?: string | undefined
   since?: string | undefined
@@ -121,7 +121,7 @@ export type AuditFilter = Readonly<{
 }>
 
 /** Newest first. */
-export async function listAudit(control: Queryable, filter: AuditFilter): Promise<readonly AuditRecord[]> {
+export async function listAudit(control: Queryable, filter: WantedAudit): Promise<readonly AuditRecord[]> {
   const { rows } = await control.query<AuditRecord>(
     `select id::float8 as id, at, actor, action, account, subject, details from cartage.audit
      where ($1::text is null or account = $1) and ($2::text is null or action = $2)

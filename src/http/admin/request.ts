@@ -3,7 +3,7 @@ import type { NewOrganization } from '../../accounts/create-organization.ts'
 import type { NewUser } from '../../accounts/create-user.ts'
 import type { UserChanges } from '../../accounts/update-user.ts'
 import type { WantedActivity } from '../../activity/list-activity.ts'
-import type { AuditFilter } from '../../audit/audit-store.ts'
+import type { WantedAudit } from '../../audit/audit-store.ts'
 import { auditActions } from '../../contract/admin-names.ts'
 import type * as wire from '../../contract/documents.ts'
 import {
@@ -82,7 +82,7 @@ export function readNewOrganization(request: FastifyRequest): NewOrganization {
   }
 }
 
-export function readAuditFilter(query: Parameters): AuditFilter {
+export function readAuditFilter(query: Parameters): WantedAudit {
   const asked = onlyKnown(query, ['account', 'user', 'action', 'since', 'limit', 'before'])
   const since = zonedTime(asked.since)
   if (asked.since !== undefined && since === undefined)
