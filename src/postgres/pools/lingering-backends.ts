@@ -8,7 +8,7 @@ export type FindBackends = (
   processIds: readonly number[],
 ) => Promise<readonly Readonly<{ pid: number; role: string; start: string }>[]>
 
-type Backend = {
+type LingeringBackend = {
   readonly target: SessionTarget
   readonly pid: number
   start?: string | undefined
@@ -21,7 +21,7 @@ type Backend = {
  */
 export class LingeringBackends {
   readonly #find: FindBackends
-  readonly #hosts = new Map<number, Set<Backend>>()
+  readonly #hosts = new Map<number, Set<LingeringBackend>>()
 
   constructor(find: FindBackends) {
     this.#find = find
@@ -37,7 +37,7 @@ export class LingeringBackends {
     })
   }
 
-  async #watch(hostId: number, backends: Set<Backend>): Promise<void> {
+  async #watch(hostId: number, backends: Set<LingeringBackend>): Promise<void> {
     this.#hosts.set(hostId, backends)
     for (let pauseMs = shortestMs; backends.size > 0; pauseMs = Math.min(2 * pauseMs, longestMs)) {
       await sleep(pauseMs, undefined, { ref: false })
@@ -47,7 +47,7 @@ export class LingeringBackends {
     this.#hosts.delete(hostId)
   }
 
-  async #look(hostId: number, backends: Set<Backend>): Promise<void> {
+  async #look(hostId: number, backends: Set<LingeringBackend>): Promise<void> {
     const asked = [...backends]
     const found = await this.#find(
       hostId,
