@@ -99,7 +99,7 @@ async function tryRange(
 const isAboutRow = ({ sqlstate: state }: DatabaseFault) =>
   ['22', '23', '44', 'P0'].includes(state.slice(0, 2)) && state !== sqlstate.quotaExceeded
 
-type BadRow = Readonly<{ line: number; fault: DatabaseFault }>
+type RefusedRow = Readonly<{ line: number; fault: DatabaseFault }>
 
 async function insertGood(
   loading: Loading,
@@ -123,13 +123,13 @@ async function insertGood(
   stage.rows -= count
 }
 
-const tooManyBadRows = ({ line, fault }: BadRow) =>
+const tooManyBadRows = ({ line, fault }: RefusedRow) =>
   new ImportFailure(2012, `More rows are refused than max_bad_rows allows: ${fault.message} (line ${line})`, {
     cause: fault,
   })
 
 /** The first `mostKept` bad rows, and the number of all. */
-type AroundBad = Readonly<{ bad: readonly BadRow[]; count: number; beyond?: BadRow }>
+type AroundBad = Readonly<{ bad: readonly RefusedRow[]; count: number; beyond?: RefusedRow }>
 
 /** In the order of the file, up to the first bad row beyond `mostBad`. Fewer rows at once after a fault, as bad rows often stand together, and then more again. */
 async function insertAroundBad(
@@ -147,7 +147,7 @@ async function insertAroundBad(
      select min(${stage.line}) as first, max(${stage.line}) as last from ${table}`,
   )
   const last = Number(ends!.last)
-  const bad: BadRow[] = []
+  const bad: RefusedRow[] = []
   let count = 0
   let step = firstStep
   for (let from = Number(ends!.first); from <= last; ) {
@@ -174,7 +174,7 @@ const mostStep = 65_536
 async function listBad(
   loading: Loading,
   stage: Stage,
-  bad: readonly BadRow[],
+  bad: readonly RefusedRow[],
   rejected: RejectedRows,
   keepsAll: boolean,
 ): Promise<void> {
@@ -197,13 +197,13 @@ const mostListed = 100
 async function* batchesOf(
   loading: Loading,
   stage: Stage,
-  bad: readonly BadRow[],
+  bad: readonly RefusedRow[],
   areWhole: boolean,
-): AsyncGenerator<readonly BadRow[]> {
+): AsyncGenerator<readonly RefusedRow[]> {
   for (let at = 0; at < bad.length; at += batchRows) {
     const asked = bad.slice(at, at + batchRows)
     const sizes = await storedBytes(loading, stage, asked, areWhole)
-    let batch: BadRow[] = []
+    let batch: RefusedRow[] = []
     let bytes = 0
     for (const row of asked) {
       const size = sizes.get(row.line) ?? 0
@@ -234,7 +234,7 @@ const storedText = (name: string, isWhole: boolean) => {
 async function storedBytes(
   loading: Loading,
   stage: Stage,
-  bad: readonly BadRow[],
+  bad: readonly RefusedRow[],
   areWhole: boolean,
 ): Promise<ReadonlyMap<number, number>> {
   const sizes = stage.columns.map(
@@ -253,7 +253,7 @@ async function storedBytes(
 async function storedValues(
   loading: Loading,
   stage: Stage,
-  bad: readonly BadRow[],
+  bad: readonly RefusedRow[],
   areWhole: boolean,
 ): Promise<ReadonlyMap<number, Values>> {
   const values = stage.columns.map(({ name }) => storedText(name, areWhole)).join(', ')
