@@ -36,7 +36,7 @@ export function respondWithImportError(thrown: Thrown, request: FastifyRequest, 
 }
 
 /** Bytes stand for the content of a tile. */
-type Body = (error: AppError, hint: unknown) => Record<string, unknown> | Buffer
+type ErrorForm = (error: AppError, hint: unknown) => Record<string, unknown> | Buffer
 type Send = (status: number, body: Record<string, unknown> | Buffer) => void
 
 function detailedBody({ message, code, extras }: AppError, hint: unknown): Record<string, unknown> {
@@ -52,7 +52,7 @@ export function respondInForm(
   thrown: Thrown,
   request: FastifyRequest,
   reply: FastifyReply,
-  form: Body,
+  form: ErrorForm,
   send: Send = (status, body) => {
     // A stream may have set its own type before it failed.
     const type = Buffer.isBuffer(body) ? 'application/x-protobuf' : 'application/json; charset=utf-8'
