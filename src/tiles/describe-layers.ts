@@ -25,7 +25,7 @@ export async function describeLayers(
   return { layers, bounds: around(boxes) }
 }
 
-type Box = Record<'west' | 'south' | 'east' | 'north', number | null>
+type MetreBox = Record<'west' | 'south' | 'east' | 'north', number | null>
 
 /** The bounds are a help: without them a client begins with the world. The tile tells what is wrong with the table. */
 export async function boundsOf(
@@ -35,7 +35,7 @@ export async function boundsOf(
   await session.query('begin isolation level repeatable read read only')
   await session.query(`set local statement_timeout = ${longestMs}`)
   try {
-    const { rows } = await session.query<Box>(boundsSql(layer))
+    const { rows } = await session.query<MetreBox>(boundsSql(layer))
     return inDegrees(rows[0]!)
   } catch (error) {
     if (!/^[0-9A-Z]{5}$/.test(sqlstateOf(error) ?? '')) throw error
@@ -47,7 +47,7 @@ export async function boundsOf(
 
 const longestMs = 2_000
 
-function inDegrees({ west, south, east, north }: Box): Bounds | null {
+function inDegrees({ west, south, east, north }: MetreBox): Bounds | null {
   if (west === null || south === null || east === null || north === null) return null
   return [longitude(west), latitude(south), longitude(east), latitude(north)]
 }
