@@ -43,7 +43,7 @@ import { connectionStats, type Databases } from '../postgres/databases.ts'
 import { lookAtAutovacuum } from '../postgres/guard/autovacuum-look.ts'
 import { HostGuard } from '../postgres/guard/host-guard.ts'
 import { lookAtLocks } from '../postgres/guard/lock-look.ts'
-import type { Check } from '../postgres/guard/look.ts'
+import type { GuardLook } from '../postgres/guard/look.ts'
 import { lookAtSettings } from '../postgres/guard/settings-look.ts'
 import { hostPressures } from '../postgres/host-pressure.ts'
 import { openQueries } from '../query/answer-query.ts'
@@ -163,7 +163,7 @@ function startRepair(installation: Installation, hostsLeft: readonly number[], s
 /** Started after the entry points, as the hosts are known only then. Stopped together with the work that it watches. */
 function startGuard({ databases, metrics, log, config }: Services, started: StartedParts): void {
   const endings = new AuditEndings(databases.control, log)
-  const looks: readonly Check[] = [
+  const looks: readonly GuardLook[] = [
     lookAtLocks(databases),
     lookAtSettings(databases),
     lookAtAutovacuum(databases, config.autovacuumTableMs),

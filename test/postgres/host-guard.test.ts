@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { createLog } from '../../src/log/log.ts'
 import { HostGuard } from '../../src/postgres/guard/host-guard.ts'
-import type { Check, Ended } from '../../src/postgres/guard/look.ts'
+import type { Ended, GuardLook } from '../../src/postgres/guard/look.ts'
 import { eventually, type Setup, setup } from '../support/service/setup.ts'
 
 test('a failing check neither ends the guard nor delays the other checks', async (t) => {
@@ -49,10 +49,10 @@ test('a guard reports what its checks have ended, and stops within a second whil
   assert.ok(performance.now() - startedAt < 1_000)
 })
 
-function guard(t: TestContext, { service }: Setup, looks: readonly Check[] = []) {
+function guard(t: TestContext, { service }: Setup, looks: readonly GuardLook[] = []) {
   const pids: number[] = []
   const ended: Ended[] = []
-  const counting: Check = {
+  const counting: GuardLook = {
     name: 'counting',
     everyMs: 20,
     look: async ({ ask }) => {

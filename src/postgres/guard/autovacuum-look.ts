@@ -3,7 +3,7 @@ import { quoteIdentifier } from '../quote.ts'
 import type { Session } from '../session.ts'
 import { adminTarget } from '../session-target.ts'
 import { tenantDatabasePattern } from '../tenant-names.ts'
-import type { Check, Ended } from './look.ts'
+import type { Ended, GuardLook } from './look.ts'
 
 /**
  * Ends autovacuum workers that stay on a tenant's table longer than its size explains, and turns autovacuum off for the
@@ -11,7 +11,7 @@ import type { Check, Ended } from './look.ts'
  * shares the few workers. Afterwards every table of that database gets little time, whatever its owner turns on or
  * creates again.
  */
-export function lookAtAutovacuum(databases: Databases, tableMs: number): Check {
+export function lookAtAutovacuum(databases: Databases, tableMs: number): GuardLook {
   const watches = new Map<number, AutovacuumWatch>()
   return {
     name: 'autovacuum',

@@ -5,7 +5,7 @@ import { answerWithin } from '../answer-within.ts'
 import { logIn } from '../pools/log-in.ts'
 import { adminTarget } from '../session-target.ts'
 import { serverKeepAlive, socketOf } from '../wire/drop-when-silent.ts'
-import type { Check, GuardedHost, GuardOptions } from './look.ts'
+import type { GuardedHost, GuardLook, GuardOptions } from './look.ts'
 
 type HostWatchOptions = GuardOptions & Pick<GuardedHost, 'host'>
 
@@ -16,7 +16,7 @@ type HostWatchOptions = GuardOptions & Pick<GuardedHost, 'host'>
 export class HostWatch {
   readonly #options: HostWatchOptions
   readonly #stopped = new AbortController()
-  readonly #dueAt = new Map<Check, number>()
+  readonly #dueAt = new Map<GuardLook, number>()
   #client: Client | undefined
   #ended: Promise<void> | undefined
 
@@ -105,7 +105,7 @@ export class HostWatch {
     }
   }
 
-  async #run(look: Check, client: Client): Promise<number> {
+  async #run(look: GuardLook, client: Client): Promise<number> {
     const { host, onEnded, log } = this.#options
     try {
       const ended = await answerWithin(answerMs, look.look({ host, ask: askOn(client) }))

@@ -6,7 +6,7 @@ import { hasSqlstate, sqlstate } from '../sqlstate.ts'
 import { tenantRolePattern } from '../tenant-names.ts'
 import { mayLock } from './lock-rights.ts'
 import { isForSharedRow, isStrong, type LockRow, nameOf, type Ownership, placeOf } from './lock-rules.ts'
-import type { Check, Ended, GuardedHost } from './look.ts'
+import type { Ended, GuardedHost, GuardLook } from './look.ts'
 import { OwnersTurn } from './owners-turn.ts'
 
 /**
@@ -16,7 +16,7 @@ import { OwnersTurn } from './owners-turn.ts'
  *   role has no right on, is ended at once;
  * - a backend that holds a lock there is ended when others have waited for it for two seconds.
  */
-export function lookAtLocks(databases: Databases): Check {
+export function lookAtLocks(databases: Databases): GuardLook {
   const watches = new Map<number, LockWatch>()
   return {
     name: 'locks',

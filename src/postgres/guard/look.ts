@@ -3,7 +3,7 @@ import type { Log } from '../../log/log.ts'
 import type { Host, Hosts } from '../hosts.ts'
 
 /** A check that runs on every host in rounds. The checks of a host run one after the other. */
-export type Check = Readonly<{
+export type GuardLook = Readonly<{
   /** A label of the metrics. */
   name: string
   everyMs: number
@@ -25,8 +25,8 @@ export type Ended = Readonly<{ role: string; why: string; table?: string }>
 
 export type GuardOptions = Readonly<{
   hosts: Hosts
-  looks: readonly Check[]
+  looks: readonly GuardLook[]
   /** Called once for each thing ended. Must not throw. */
-  onEnded: (look: Check, host: Host, ended: Ended) => void
+  onEnded: (look: GuardLook, host: Host, ended: Ended) => void
   log: Log
 }>

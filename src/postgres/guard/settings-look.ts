@@ -1,7 +1,7 @@
 import { errors } from '../../errors.ts'
 import { type Databases, tenantPools } from '../databases.ts'
 import { tenantRolePattern } from '../tenant-names.ts'
-import type { Check, Ended, GuardedHost } from './look.ts'
+import type { Ended, GuardedHost, GuardLook } from './look.ts'
 import { OwnersTurn } from './owners-turn.ts'
 
 type Ask = GuardedHost['ask']
@@ -12,7 +12,7 @@ type Ask = GuardedHost['ask']
  * no connection for a minute. The same happens to roles that are writing when the catalogs have grown, committed or
  * not; then the catalogs are vacuumed.
  */
-export function lookAtSettings(databases: Databases): Check {
+export function lookAtSettings(databases: Databases): GuardLook {
   const pattern = tenantRolePattern(databases.namespace)
   const vacuumedAt = new Map<number, number>()
   const ending = new RoleEndings(databases)
