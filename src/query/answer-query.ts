@@ -52,7 +52,7 @@ export function openQueries(config: Config, databases: Databases, log: Log): Que
 }
 
 /** The receiver of the rows. */
-export type Client = Readonly<{
+export type RowReceiver = Readonly<{
   /** Fires when it leaves: the statement is cancelled at once. */
   gone: AbortLike
   /** Where a long answer is written. */
@@ -72,7 +72,7 @@ export function answerQuery(
   queries: Queries,
   principal: Principal,
   query: Query,
-  client: Client,
+  client: RowReceiver,
   total?: PageTotal,
 ): Promise<ShortAnswer> {
   const answered = answerTyped(queries, principal, query, client, total)
@@ -96,7 +96,7 @@ async function otherGeometry(
   queries: Queries,
   principal: Principal,
   query: Query,
-  client: Client,
+  client: RowReceiver,
 ): Promise<string | undefined> {
   const described = await describeResult(queries, principal, query, client)
   const { columns } = described
@@ -111,7 +111,7 @@ export async function describeResult(
   queries: Queries,
   principal: Principal,
   query: Query,
-  { gone, reader }: Pick<Client, 'gone' | 'reader'>,
+  { gone, reader }: Pick<RowReceiver, 'gone' | 'reader'>,
 ): Promise<DescribedResult> {
   const { databases, geometryTypes } = queries
   const description = new ResultDescription()
@@ -135,7 +135,7 @@ function answerTyped(
   queries: Queries,
   principal: Principal,
   query: Query,
-  client: Client,
+  client: RowReceiver,
   total?: PageTotal,
 ): Promise<ShortAnswer> {
   const answer = () => answerOnce(queries, principal, query, client, total)
@@ -151,7 +151,7 @@ async function answerOnce(
   queries: Queries,
   principal: Principal,
   query: Query,
-  { gone, open, warn, reader, format: ownFormat, isAside }: Client,
+  { gone, open, warn, reader, format: ownFormat, isAside }: RowReceiver,
   total: PageTotal | undefined,
 ): Promise<ShortAnswer> {
   const { databases, columnLists, typeNames, parameterTypes, pastTriggers, maxRowBytes } = queries

@@ -1,7 +1,7 @@
 import type { Principal } from '../auth/account.ts'
 import type { Total } from '../contract/formats.ts'
 import { errors } from '../errors.ts'
-import { answerQuery, type Client, type Queries } from './answer-query.ts'
+import { answerQuery, type Queries, type RowReceiver } from './answer-query.ts'
 import type { Query } from './query.ts'
 import type { PageTotal } from './rows/row-format.ts'
 
@@ -10,7 +10,7 @@ export async function countRows(
   queries: Queries,
   principal: Principal,
   query: Query & Readonly<{ total: Total }>,
-  { gone, reader }: Pick<Client, 'gone' | 'reader'>,
+  { gone, reader }: Pick<RowReceiver, 'gone' | 'reader'>,
 ): Promise<PageTotal> {
   const counting: Query = { ...query, format: 'json', skippedFields: new Set(), counting: query.total }
   const answer = await answerQuery(queries, principal, counting, { gone, reader, open: refuseLong })

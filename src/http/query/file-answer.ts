@@ -13,7 +13,7 @@ import { errors } from '../../errors.ts'
 import { isAlive } from '../../postgres/cluster/processes.ts'
 import type { AbortLike } from '../../postgres/pools/interruption.ts'
 import { Slots } from '../../postgres/pools/slots.ts'
-import { answerQuery, type Client, describeResult, type Queries } from '../../query/answer-query.ts'
+import { answerQuery, describeResult, type Queries, type RowReceiver } from '../../query/answer-query.ts'
 import { FileRows } from '../../query/files/file-rows.ts'
 import { fileRules } from '../../query/files/file-rules.ts'
 import { type FileShape, fileShape } from '../../query/files/file-shape.ts'
@@ -45,7 +45,7 @@ export class FileAnswers {
     queries: Queries,
     principal: Principal,
     query: FileQuery,
-    { gone, reader }: Pick<Client, 'gone' | 'reader'>,
+    { gone, reader }: Pick<RowReceiver, 'gone' | 'reader'>,
   ): Promise<SpooledFile> {
     this.#converter ??= findConverter(this.#isUnprotected)
     const converter = await this.#converter
@@ -107,7 +107,7 @@ async function removeOrphans(): Promise<void> {
   }
 }
 
-type SpoolClient = Readonly<{ signal: AbortSignal; reader: Client['reader'] }>
+type SpoolClient = Readonly<{ signal: AbortSignal; reader: RowReceiver['reader'] }>
 
 /** Writes the rows as CSV for GDAL. */
 async function spoolRows(
