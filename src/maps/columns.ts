@@ -8,7 +8,7 @@ import type { LayerSql, TileView } from './layer-sql.ts'
 export const columnsSql = (sql: LayerSql, view: TileView) => `select * from ${sql(view)} as t limit 0`
 
 export type ColumnKind = PropertyKind | 'geometry' | 'other'
-export type Column = Readonly<{ name: string; kind: ColumnKind; srid: number; type: string }>
+export type MapColumn = Readonly<{ name: string; kind: ColumnKind; srid: number; type: string }>
 
 /** The kind of each column. */
 export async function kindsOf(
@@ -32,7 +32,10 @@ export async function findGeometry(
 }
 
 /** `fields`: what `columnsSql` has answered. */
-export async function readColumns(session: Session, fields: readonly FieldDef[]): Promise<readonly Column[]> {
+export async function readColumns(
+  session: Session,
+  fields: readonly FieldDef[],
+): Promise<readonly MapColumn[]> {
   const unknown = fields.filter(({ dataTypeID }) => !kindsByOid.has(dataTypeID))
   const found = new Map<string, Found>()
   if (unknown.length > 0) {

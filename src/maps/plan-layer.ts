@@ -4,7 +4,7 @@ import { errors } from '../errors.ts'
 import type { Session } from '../postgres/session.ts'
 import type { Property, PropertyKind } from '../tiles/tile-layer.ts'
 import type { DrawnLayer } from '../tiles/tile-sql.ts'
-import { type Column, type ColumnKind, readColumns } from './columns.ts'
+import { type ColumnKind, type MapColumn, readColumns } from './columns.ts'
 import type { TileView } from './layer-sql.ts'
 import type { LayerSource } from './map-config.ts'
 import { filteredRows } from './rows-filter.ts'
@@ -32,7 +32,7 @@ export async function planLayer(
   const columns = read.filter(isOnly)
   const geometry = columns.find(({ name, kind }) => name === source.geomColumn && kind === 'geometry')
   if (!geometry) throw errors.mapInvalid(noGeometry(source.geomColumn, columns))
-  const properties = columns.filter((column): column is Column & Property => isShown(column.kind))
+  const properties = columns.filter((column): column is MapColumn & Property => isShown(column.kind))
   const dates = source.datesAsNumbers
     ? properties.filter(({ kind }) => kind === 'date').map(({ name }) => name)
     : []
@@ -75,12 +75,12 @@ export async function planLayer(
 const firstOwnOid = 16_384
 
 /** Two columns with the same name cannot be distinguished. */
-const isOnly = ({ name }: Column, _at: number, all: readonly Column[]) =>
+const isOnly = ({ name }: MapColumn, _at: number, all: readonly MapColumn[]) =>
   all.filter((other) => other.name === name).length === 1
 
 const isShown = (kind: ColumnKind): kind is PropertyKind => kind !== 'geometry' && kind !== 'other'
 
-function noGeometry(name: string, columns: readonly Column[]): string {
+function noGeometry(name: string, columns: readonly MapColumn[]): string {
   const known = columns.some((column) => column.name === name)
   return known ? `column "${name}" is not a geometry` : `column "${name}" does not exist`
 }

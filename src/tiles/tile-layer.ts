@@ -72,14 +72,14 @@ export function readFoundLayer(table: TableName, known: Layer | undefined, row: 
   return readLayer(table, found)
 }
 
-type Column = Property | (Geometry & Readonly<{ kind: 'geometry' }>)
+type TileColumn = Property | (Geometry & Readonly<{ kind: 'geometry' }>)
 
 type FoundLayer = Readonly<{
   schema: string
   name: string
   kind: string
   rows: number
-  columns: readonly Column[]
+  columns: readonly TileColumn[]
   version: string | null
   comment: string | null
   is_moved: boolean
@@ -109,7 +109,7 @@ function readLayer(table: TableName, layer: FoundLayer | null | undefined): Laye
   }
 }
 
-const isGeometry = (column: Column): column is Extract<Column, { kind: 'geometry' }> =>
+const isGeometry = (column: TileColumn): column is Extract<TileColumn, { kind: 'geometry' }> =>
   column.kind === 'geometry'
 
 export const hashOf = (value: unknown) => hash('sha256', JSON.stringify(value), 'base64url').slice(0, 27)

@@ -35,12 +35,12 @@ export async function mergeOf(session: Session, load: CopyLoad, options: MergeOp
 
 const temporary = 'pg_temp.cartage_rows'
 
-type Column = Readonly<{ name: string; type: string; is_fixed: boolean }>
+type TargetColumn = Readonly<{ name: string; type: string; is_fixed: boolean }>
 type Index = Readonly<{ nulls_distinct: boolean; is_partitioned: boolean }>
 
 /** The columns that the COPY fills, in its order. A generated column cannot be filled. */
-async function columnsOf(session: Session, target: string, load: CopyLoad): Promise<readonly Column[]> {
-  const { rows } = await session.query<Column & { is_generated: boolean }>(columnsSql, [target])
+async function columnsOf(session: Session, target: string, load: CopyLoad): Promise<readonly TargetColumn[]> {
+  const { rows } = await session.query<TargetColumn & { is_generated: boolean }>(columnsSql, [target])
   if (rows.length === 0) throw errors.badRequest(`relation ${target} does not exist`)
   const { columns } = load
   if (!columns) return rows.filter((column) => !column.is_generated)
@@ -99,7 +99,7 @@ const indexToCreate = (target: string, key: readonly string[]) =>
 /** If several rows have the same key, the last one counts, as if they had come one after the other. */
 function mergeStatement(
   target: string,
-  columns: readonly Column[],
+  columns: readonly TargetColumn[],
   { onConflict, key }: MergeOptions,
   index: Index,
 ): string {

@@ -94,8 +94,8 @@ class Section {
 const rowsForWidths = 1_000
 const narrowest = 9
 
-type Column = Readonly<{ width: number; isNumber: boolean }>
-type Layout = Readonly<{ columns: readonly Column[]; isBounded: boolean }>
+type ColumnLayout = Readonly<{ width: number; isNumber: boolean }>
+type Layout = Readonly<{ columns: readonly ColumnLayout[]; isBounded: boolean }>
 
 /** The widths of the columns; undefined if the table is too wide even with all text cut. Numbers are never cut. */
 function layOut(
