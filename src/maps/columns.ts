@@ -7,14 +7,14 @@ import type { LayerSql, TileView } from './layer-sql.ts'
 /** A statement that answers the columns of a layer and no row. */
 export const columnsSql = (sql: LayerSql, view: TileView) => `select * from ${sql(view)} as t limit 0`
 
-export type ColumnKind = PropertyKind | 'geometry' | 'other'
-export type MapColumn = Readonly<{ name: string; kind: ColumnKind; srid: number; type: string }>
+export type MapColumnKind = PropertyKind | 'geometry' | 'other'
+export type MapColumn = Readonly<{ name: string; kind: MapColumnKind; srid: number; type: string }>
 
 /** The kind of each column. */
 export async function kindsOf(
   session: Session,
   fields: readonly FieldDef[],
-): Promise<ReadonlyMap<string, ColumnKind>> {
+): Promise<ReadonlyMap<string, MapColumnKind>> {
   const columns = await readColumns(session, fields)
   return new Map(columns.map(({ name, kind }) => [name, kind]))
 }
@@ -55,17 +55,17 @@ export async function readColumns(
   })
 }
 
-type Found = Readonly<{ kind: ColumnKind; srid: number; type: string }>
+type Found = Readonly<{ kind: MapColumnKind; srid: number; type: string }>
 
 /** The kinds of PostgreSQL's own types by their numbers. */
-const kindsByOid: ReadonlyMap<number, ColumnKind> = new Map<number, ColumnKind>([
+const kindsByOid: ReadonlyMap<number, MapColumnKind> = new Map<number, MapColumnKind>([
   [16, 'boolean'],
-  ...[20, 21, 23].map((oid): [number, ColumnKind] => [oid, 'integer']),
-  ...[700, 701].map((oid): [number, ColumnKind] => [oid, 'float']),
+  ...[20, 21, 23].map((oid): [number, MapColumnKind] => [oid, 'integer']),
+  ...[700, 701].map((oid): [number, MapColumnKind] => [oid, 'float']),
   [1700, 'numeric'],
   [2950, 'uuid'],
-  ...[18, 19, 25, 1042, 1043].map((oid): [number, ColumnKind] => [oid, 'text']),
-  ...[1082, 1083, 1114, 1184, 1266].map((oid): [number, ColumnKind] => [oid, 'date']),
+  ...[18, 19, 25, 1042, 1043].map((oid): [number, MapColumnKind] => [oid, 'text']),
+  ...[1082, 1083, 1114, 1184, 1266].map((oid): [number, MapColumnKind] => [oid, 'date']),
 ])
 
 const typesSql = `

@@ -1,6 +1,6 @@
 import type { Session } from '../postgres/session.ts'
 import type { Area } from './area.ts'
-import type { ColumnKind } from './columns.ts'
+import type { MapColumnKind } from './columns.ts'
 import type { Members } from './members.ts'
 
 export type DataviewRequest = Area &
@@ -18,18 +18,18 @@ export type DataviewRequest = Area &
   }>
 
 /** The rows that a dataview is about. `column`: as SQL, of alias t. */
-export type DataviewRows = Readonly<{ from: string; column: string; kind: ColumnKind | undefined }>
+export type DataviewRows = Readonly<{ from: string; column: string; kind: MapColumnKind | undefined }>
 
-const isFloat = (kind: ColumnKind | undefined) => kind === 'float' || kind === 'numeric'
+const isFloat = (kind: MapColumnKind | undefined) => kind === 'float' || kind === 'numeric'
 
 /** Null where it is no number that one can reckon with. NaN counts as larger than all. */
-export const finite = (column: string, kind: ColumnKind | undefined) =>
+export const finite = (column: string, kind: MapColumnKind | undefined) =>
   isFloat(kind)
     ? `case when ${column} operator(pg_catalog.<) 'Infinity' and ${column} operator(pg_catalog.>) '-Infinity' then ${column} end`
     : column
 
 /** How many values of each unusual kind there are. `measured`: the column of this kind, if that is another one. */
-export function unusualSql(column: string, kind: ColumnKind | undefined, measured = column): string {
+export function unusualSql(column: string, kind: MapColumnKind | undefined, measured = column): string {
   const count = (condition: string) => `pg_catalog.count(*) filter (where ${condition})`
   const is = (value: string) => `${measured} operator(pg_catalog.=) '${value}'`
   return `${count(`${column} is null`)} as nulls, ${isFloat(kind) ? count(is('NaN')) : '0'} as nans,

@@ -4,7 +4,7 @@ import { errors } from '../errors.ts'
 import type { Session } from '../postgres/session.ts'
 import type { Property, PropertyKind } from '../tiles/tile-layer.ts'
 import type { DrawnLayer } from '../tiles/tile-sql.ts'
-import { type ColumnKind, type MapColumn, readColumns } from './columns.ts'
+import { type MapColumn, type MapColumnKind, readColumns } from './columns.ts'
 import type { TileView } from './layer-sql.ts'
 import type { LayerSource } from './map-config.ts'
 import { filteredRows } from './rows-filter.ts'
@@ -78,7 +78,7 @@ const firstOwnOid = 16_384
 const isOnly = ({ name }: MapColumn, _at: number, all: readonly MapColumn[]) =>
   all.filter((other) => other.name === name).length === 1
 
-const isShown = (kind: ColumnKind): kind is PropertyKind => kind !== 'geometry' && kind !== 'other'
+const isShown = (kind: MapColumnKind): kind is PropertyKind => kind !== 'geometry' && kind !== 'other'
 
 function noGeometry(name: string, columns: readonly MapColumn[]): string {
   const known = columns.some((column) => column.name === name)
@@ -97,7 +97,7 @@ function columnOf(
 }
 
 /** The type names of the SQL endpoint. */
-function typeOf(kind: ColumnKind): string {
+function typeOf(kind: MapColumnKind): string {
   if (kind === 'integer' || kind === 'float' || kind === 'numeric') return 'number'
   if (kind === 'text' || kind === 'enum' || kind === 'uuid') return 'string'
   return kind

@@ -40,8 +40,8 @@ export const takenKinds =
   'CSV, TSV, GeoJSON, GeoJSON Lines, GeoPackage, FlatGeobuf, KML, KMZ, GPX, OSM, PBF, XLSX, ODS, Parquet, Arrow, and zip files of these, of shapefiles, MapInfo files or a file geodatabase'
 
 /** Kinds that a program of ours reads in the sandbox. */
-export type ColumnKind = 'parquet' | 'arrow'
-export const isColumnKind = (kind: FileKind): kind is ColumnKind => kind === 'parquet' || kind === 'arrow'
+export type ColumnarKind = 'parquet' | 'arrow'
+export const isColumnKind = (kind: FileKind): kind is ColumnarKind => kind === 'parquet' || kind === 'arrow'
 
 /** The kind that the name says. */
 export function kindByName(name: string): FileKind | undefined {

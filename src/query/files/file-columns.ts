@@ -3,7 +3,7 @@ import type { Column } from '../rows/columns.ts'
 import { builtInTypes } from '../rows/pg-types.ts'
 import type { FileRules } from './file-rules.ts'
 
-export type ColumnKind =
+export type FileColumnKind =
   | 'short'
   | 'whole'
   | 'float'
@@ -20,7 +20,7 @@ export type FileColumn = {
   readonly name: string
   /** The name of the column in the query. */
   readonly queryName: string
-  readonly kind: ColumnKind
+  readonly kind: FileColumnKind
   /** A number that the format has no number for: the column is text. */
   isText: boolean
   nulls: number
@@ -75,7 +75,7 @@ export function fileColumns(
   })
 }
 
-const kinds: ReadonlyMap<string, ColumnKind> = new Map([
+const kinds: ReadonlyMap<string, FileColumnKind> = new Map([
   ['int2', 'short'],
   ['int4', 'short'],
   ['int8', 'whole'],
