@@ -32,13 +32,13 @@ export class ScramClient extends pg.Client {
     this.#connection.stream.destroy(reason)
   }
 
-  get #connection(): Connection {
-    return (this as unknown as { connection: Connection }).connection
+  get #connection(): PgConnection {
+    return (this as unknown as { connection: PgConnection }).connection
   }
 }
 
 /** Internals of `pg`, which emits every protocol message by name. */
-type Connection = Readonly<{
+type PgConnection = Readonly<{
   stream: Readonly<{ destroy: (reason: Error) => void }>
   removeAllListeners: (name: 'readyForQuery') => void
   on: (
