@@ -11,7 +11,7 @@ export type Refusal = Readonly<{
   reason: string
 }>
 
-type Counted = Refusal & { count: number; readonly since: Date }
+type CountedRefusal = Refusal & { count: number; readonly since: Date }
 
 /**
  * Buffers refused authentications for the audit record. Equal ones are counted and written as one, and the number of
@@ -21,8 +21,8 @@ export class AuditRefusals {
   readonly #control: Pool
   readonly #retentionDays: number
   readonly #log: Log
-  readonly #waiting = new Map<string, Counted>()
-  #others: Counted | undefined
+  readonly #waiting = new Map<string, CountedRefusal>()
+  #others: CountedRefusal | undefined
   #budget = { hour: 0, left: 0 }
   #timers: readonly NodeJS.Timeout[] = []
   #flushing: Promise<void> = Promise.resolve()
@@ -78,7 +78,7 @@ export class AuditRefusals {
     return this.#budget.left >= 0
   }
 
-  async #write(noted: readonly Counted[]): Promise<void> {
+  async #write(noted: readonly CountedRefusal[]): Promise<void> {
     for (const { account, address, reason, count, since } of noted) {
       await recordAudit(this.#control, {
         actor: address,

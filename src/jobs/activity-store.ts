@@ -37,12 +37,12 @@ export async function readActivity(control: Queryable, limit: number): Promise<A
 }
 
 /** Each row has the total count. */
-type Counted = Readonly<{ total: number }>
+type WithTotal = Readonly<{ total: number }>
 
-const beyond = (rows: readonly Counted[]) => (rows[0]?.total ?? 0) - rows.length
+const beyond = (rows: readonly WithTotal[]) => (rows[0]?.total ?? 0) - rows.length
 
-async function readRunning(control: Queryable, limit: number): Promise<readonly (RunningJob & Counted)[]> {
-  const { rows } = await control.query<RunningJob & Counted>(
+async function readRunning(control: Queryable, limit: number): Promise<readonly (RunningJob & WithTotal)[]> {
+  const { rows } = await control.query<RunningJob & WithTotal>(
     `select j.id, u.username, h.name as host, w.name as worker, count(*) over ()::integer as total,
        json_array_length(j.definition -> 'items') as items,
        greatest(1, (select count(*) from json_array_elements(j.progress -> 'items') item
@@ -60,8 +60,8 @@ async function readRunning(control: Queryable, limit: number): Promise<readonly 
   return rows
 }
 
-async function readWaiting(control: Queryable, limit: number): Promise<readonly (WaitingUser & Counted)[]> {
-  const { rows } = await control.query<WaitingUser & Counted>(
+async function readWaiting(control: Queryable, limit: number): Promise<readonly (WaitingUser & WithTotal)[]> {
+  const { rows } = await control.query<WaitingUser & WithTotal>(
     `with waiting as (
        select user_id, sum(pending)::integer as pending, min(last_served) as last_served,
          count(*) over ()::integer as total
@@ -103,7 +103,7 @@ export async function readJobStatements(
   control: Queryable,
   { username, limit, textLength }: Readonly<{ username: string | null; limit: number; textLength: number }>,
 ): Promise<Readonly<{ statements: readonly JobStatement[]; left: number }>> {
-  const { rows } = await control.query<JobStatement & Counted>(
+  const { rows } = await control.query<JobStatement & WithTotal>(
     `with running as (
        select j.*, u.username, count(*) over ()::integer as total,
          coalesce((j.progress #>> '{items,0,startedAt}')::timestamptz, j.updated_at) as started_at

@@ -15,7 +15,7 @@ export type Use = Partial<Omit<UsageRow, 'userId' | 'kind'>>
 export class UsageCounts {
   readonly #databases: Databases
   readonly #process = randomUUID()
-  #counts = new Map<string, Counted>()
+  #counts = new Map<string, CountedUsage>()
   #refusals = new Map<string, CountedRefusals>()
   /** Sent, but not confirmed. */
   #unsure: UsageBatch | null = null
@@ -81,6 +81,6 @@ export class UsageCounts {
 export const usageCounts = remembered((databases: Databases) => new UsageCounts(databases))
 
 type CountedRefusals = { -readonly [Name in keyof RefusalRow]: RefusalRow[Name] }
-type Counted = { -readonly [Name in keyof UsageRow]: UsageRow[Name] }
+type CountedUsage = { -readonly [Name in keyof UsageRow]: UsageRow[Name] }
 
 const nothing = { requests: 0, jobs: 0, postgresMs: 0, rowsOut: 0, rowsIn: 0, bytesOut: 0, bytesIn: 0 }
