@@ -109,7 +109,7 @@ function organizationsOf(connection: Connection) {
   const one = (organization: string) => ({ parameters: { organization } })
   return {
     create: (json: NewOrganization) =>
-      sendForJson<CreatedOrganization>(connection, 'createOrganization', { json }),
+      sendForJson<CreatedOrganizationDocument>(connection, 'createOrganization', { json }),
     list: async () => (await sendForJson<OrganizationList>(connection, 'listOrganizations')).organizations,
     read: (name: string) => sendForJson<OrganizationDocument>(connection, 'readOrganization', one(name)),
     delete: (name: string) => sendForJson<Deleted<'name'>>(connection, 'deleteOrganization', one(name)),
@@ -164,5 +164,5 @@ export type RegeneratedKeys = MasterKey &
   }>
 export type Deleted<Name extends string> = Readonly<Record<Name, string> & { deleted: true }>
 export type OrganizationList = Readonly<{ organizations: readonly OrganizationDocument[] }>
-export type CreatedOrganization = OrganizationDocument &
+export type CreatedOrganizationDocument = OrganizationDocument &
   Readonly<{ owner: UserDocument & Readonly<{ api_key: string }> }>
