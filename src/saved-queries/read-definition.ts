@@ -17,7 +17,7 @@ import { pageableStatement } from '../sql/query-kind.ts'
 import { parseStatements } from '../sql/statements.ts'
 import { isFitting, statementOf } from './parameter-values.ts'
 
-export type Definition = Readonly<{
+export type SavedDefinition = Readonly<{
   sql: string
   description: string
   params: QueryParams
@@ -28,7 +28,7 @@ export type Definition = Readonly<{
 type Members = Readonly<Record<string, unknown>>
 
 /** Throws on the first mistake. What only PostgreSQL can know is not checked here. `text`: of a body of JSON. */
-export function readDefinition(body: unknown, text: string | undefined): Definition {
+export function readDefinition(body: unknown, text: string | undefined): SavedDefinition {
   if (!isObject(body)) throw errors.queryInvalid('The body must be an object with sql')
   refuseUnknown(body, ['sql', 'description', 'params', 'public', 'chart', ...ignored], 'A query')
   const { sql, description = '', params = {}, public: isPublic = false, chart } = body

@@ -10,7 +10,7 @@ import { runAs } from '../statements/run-as.ts'
 import { lookUpVersion } from '../tiles/query-version.ts'
 import { hashOf } from '../tiles/tile-layer.ts'
 import { type GivenValue, hasMovingTime, statementOf, valuesOf } from './parameter-values.ts'
-import { type Definition, readDefinition } from './read-definition.ts'
+import { readDefinition, type SavedDefinition } from './read-definition.ts'
 import { deleteQuery, findQuery, listQueries, type SavedQuery, saveQuery } from './saved-query-store.ts'
 
 /** What is sent to PostgreSQL, and the names in it. */
@@ -111,7 +111,7 @@ export class SavedQueries {
     return hashOf([key, version, asked, [...skippedFields]])
   }
 
-  async #plan(principal: Principal, { sql, params }: Definition, gone: AbortLike): Promise<void> {
+  async #plan(principal: Principal, { sql, params }: SavedDefinition, gone: AbortLike): Promise<void> {
     const given = new Map<string, GivenValue>()
     for (const [name, { default: value = null }] of Object.entries(params))
       given.set(name, { json: JSON.stringify(value) })

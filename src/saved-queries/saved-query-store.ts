@@ -4,11 +4,11 @@ import { lockUser } from '../auth/account-store.ts'
 import type { ChartDefinition } from '../contract/charts.ts'
 import { maxSavedQueries, maxSavedQueryBytes, type QueryParams } from '../contract/saved-queries.ts'
 import { inTransaction } from '../postgres/transaction.ts'
-import type { Definition } from './read-definition.ts'
+import type { SavedDefinition } from './read-definition.ts'
 
 type Control = Pick<Pool, 'query'>
 
-export type SavedQuery = Definition &
+export type SavedQuery = SavedDefinition &
   Readonly<{ name: string; revision: string; createdAt: Date; updatedAt: Date }>
 
 /** `beyond`: the limit that the user would pass. */
@@ -16,7 +16,7 @@ export async function saveQuery(
   control: Pool,
   { userId }: Account,
   name: string,
-  { sql, description, params, isPublic, chart }: Definition,
+  { sql, description, params, isPublic, chart }: SavedDefinition,
 ): Promise<Readonly<{ query: SavedQuery; isNew: boolean } | { beyond: 'count' | 'bytes' }>> {
   return inTransaction(control, async (tx) => {
     // Requests at once count one after the other.

@@ -44,7 +44,7 @@ export async function picture(
     note('object', await readOwned(session, roles))
     note('privilege', await readPrivileges(session, roles))
     for (const [what, text] of Object.entries(definitions))
-      note(what, (await session.query<Definition>(shortened(text), [roles])).rows)
+      note(what, (await session.query<CatalogEntry>(shortened(text), [roles])).rows)
     seen.set('record of the service', JSON.stringify(await readRecords(session)))
   })
   const reader: SessionTarget = { hostId, database, role: moverOf(database), searchPath: 'pg_catalog' }
@@ -61,7 +61,7 @@ export async function picture(
 const shortened = (text: string) =>
   `select name, case when pg_catalog.length(value) > 200 then pg_catalog.md5(value) else value end as value from (${text}) d`
 
-type Definition = Readonly<{ name: string; value: string }>
+type CatalogEntry = Readonly<{ name: string; value: string }>
 
 const ofRoles = `any (array(select r.oid from pg_catalog.pg_roles r where r.rolname = any ($1)))`
 const inTables = `select c.oid from pg_catalog.pg_class c where c.relowner = ${ofRoles}`
