@@ -44,7 +44,7 @@ export async function createUser(installation: Installation, request: NewUser): 
   return { account, masterToken }
 }
 
-type Draft = Readonly<{ account: Account; spares: readonly SpareMember[] }>
+type DraftedUser = Readonly<{ account: Account; spares: readonly SpareMember[] }>
 
 async function draftUser(
   installation: Installation,
@@ -52,7 +52,7 @@ async function draftUser(
   client: PoolClient,
   request: NewUser,
   hostIds: readonly number[],
-): Promise<Draft> {
+): Promise<DraftedUser> {
   const { namespace } = installation
   const place = request.organization
     ? await placeInOrganization(tx, request, request.organization)
@@ -124,7 +124,7 @@ async function placeInOrganization(
 async function finishUser(
   installation: Installation,
   client: PoolClient,
-  { account, spares }: Draft,
+  { account, spares }: DraftedUser,
   masterToken: string,
 ): Promise<void> {
   try {

@@ -92,12 +92,12 @@ async function draftUser(
   })
 }
 
-type Draft = Readonly<{ account: Account; saved: SavedUser; backup: Backup; signal: AbortSignal }>
+type RestoredDraft = Readonly<{ account: Account; saved: SavedUser; backup: Backup; signal: AbortSignal }>
 
 async function finishUser(
   installation: Installation,
   client: PoolClient,
-  draft: Draft,
+  draft: RestoredDraft,
 ): Promise<RestoredUser> {
   const { account, saved, backup } = draft
   const masterToken = newToken()
@@ -144,7 +144,7 @@ async function nameRoles(
 async function copySaved(
   installation: Installation,
   client: PoolClient,
-  { account, saved, backup, signal: stopped }: Draft,
+  { account, saved, backup, signal: stopped }: RestoredDraft,
   names: RoleNames,
 ): Promise<void> {
   const { databases } = installation

@@ -31,7 +31,7 @@ export async function holdingTarget<T>(
 }
 
 /** The control database that is being made. The oid tells it from one that another restore has made since. */
-export type Draft = Readonly<{ namespace: string; oid: number }>
+export type RestoreDraft = Readonly<{ namespace: string; oid: number }>
 
 /**
  * Makes the draft on a server that the backup can be restored into. While the draft exists, no service can make an
@@ -40,7 +40,7 @@ export type Draft = Readonly<{ namespace: string; oid: number }>
 export function beginTarget(
   { admin, hosts }: Databases,
   saved: Pick<Backup, 'namespace' | 'major'>,
-): Promise<Draft> {
+): Promise<RestoreDraft> {
   const { namespace } = saved
   const draft = restoreDraftName(namespace)
   return admin.use(adminTarget(hosts, firstHostId), async (session) => {
@@ -56,7 +56,10 @@ export function beginTarget(
  * The last step: gives the draft its name. Each try is a session of its own, as one may have been lost since the restore
  * began. Programs that watch a server may be connected to the draft: they are ended.
  */
-export async function nameTarget({ admin, hosts }: Databases, { namespace, oid }: Draft): Promise<void> {
+export async function nameTarget(
+  { admin, hosts }: Databases,
+  { namespace, oid }: RestoreDraft,
+): Promise<void> {
   const draft = restoreDraftName(namespace)
   const name = () =>
     admin.use(adminTarget(hosts, firstHostId), async (session) => {
