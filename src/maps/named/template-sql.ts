@@ -35,9 +35,9 @@ function ownWord({ fillsIn }: Lexeme, { type, text }: PlacedValue): string {
 /** Never E'', which would change how a literal on the next line is read. Sessions have standard_conforming_strings on. */
 const plainLiteral = (text: string) => `'${doubleQuotes(text)}'`
 
-type Encode = (text: string) => string
+type EncodeText = (text: string) => string
 
-function encodingIn({ kind, body }: Lexeme, { all }: Holes): Encode {
+function encodingIn({ kind, body }: Lexeme, { all }: Holes): EncodeText {
   const around = body.replace(all, '')
   if (kind === 'quoted-identifier') return (text) => text.replaceAll('"', '""')
   if (kind === 'string' && !/'|\$/.test(around)) return doubleQuotes
@@ -46,11 +46,11 @@ function encodingIn({ kind, body }: Lexeme, { all }: Holes): Encode {
   return strip
 }
 
-const doubleQuotes: Encode = (text) => text.replaceAll("'", "''")
-const doubleBackslashes: Encode = (text) => text.replaceAll('\\', '\\\\')
+const doubleQuotes: EncodeText = (text) => text.replaceAll("'", "''")
+const doubleBackslashes: EncodeText = (text) => text.replaceAll('\\', '\\\\')
 
 /** Nothing is left that could end a quoted place or a comment. */
-const strip: Encode = (text) =>
+const strip: EncodeText = (text) =>
   text
     .replace(/['"\\$]/g, '')
     .replace(/[\n\r\v\f\u0085\u2028\u2029]+/g, ' ')
