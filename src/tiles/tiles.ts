@@ -11,7 +11,7 @@ import type { ReplicaReader } from '../statements/replica-reader.ts'
 import { runAs, type SlotsToWaitFor, type StatementOptions } from '../statements/run-as.ts'
 import { type TimeLimit, wholeTimeout } from '../statements/time-limits.ts'
 import { type Aged, aged, told } from './aged-work.ts'
-import { type Encoding, Encodings } from './encodings.ts'
+import { Encodings, type TileEncoding } from './encodings.ts'
 import { findLayers } from './find-layers.ts'
 import { inLayer, tableLayer } from './in-layer.ts'
 import {
@@ -78,7 +78,7 @@ export type TileClient = Readonly<{
   gone: AbortLike
   hasTag: (tag: string) => boolean
   /** How to compress it; null: not at all. */
-  encoding: Encoding | null
+  encoding: TileEncoding | null
   /** If it wants to read from a replica. */
   reader?: ReplicaReader | undefined
 }>
