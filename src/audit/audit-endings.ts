@@ -1,13 +1,13 @@
 import type { Pool } from 'pg'
 import type { Log } from '../log/log.ts'
 import { masterRoleOf } from '../postgres/tenant-names.ts'
-import { type Ending, recordEnding } from './audit-store.ts'
+import { type GuardEnding, recordEnding } from './audit-store.ts'
 
 /** Buffers what the guard has ended, for the audit record. Equal endings are counted and written as one. */
 export class AuditEndings {
   readonly #control: Pool
   readonly #log: Log
-  readonly #waiting = new Map<string, Ending>()
+  readonly #waiting = new Map<string, GuardEnding>()
   #timer: NodeJS.Timeout | undefined
   #flushing: Promise<void> = Promise.resolve()
 
@@ -16,7 +16,7 @@ export class AuditEndings {
     this.#log = log
   }
 
-  note(host: string, { role, why, table }: Pick<Ending, 'role' | 'why' | 'table'>): void {
+  note(host: string, { role, why, table }: Pick<GuardEnding, 'role' | 'why' | 'table'>): void {
     const key = JSON.stringify([host, role, why])
     const count = (this.#waiting.get(key)?.count ?? 0) + 1
     this.#waiting.set(key, {

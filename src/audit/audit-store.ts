@@ -71,7 +71,7 @@ export async function recordFirstUses(control: Queryable, uses: readonly FirstUs
 }
 
 /** What a host's guard has ended, of one role and for one reason. */
-export type Ending = Readonly<{
+export type GuardEnding = Readonly<{
   masterRole: string
   role: string
   host: string
@@ -80,7 +80,10 @@ export type Ending = Readonly<{
   table?: string
 }>
 
-export async function recordEnding(control: Queryable, { masterRole, ...details }: Ending): Promise<void> {
+export async function recordEnding(
+  control: Queryable,
+  { masterRole, ...details }: GuardEnding,
+): Promise<void> {
   await control.query(
     `insert into cartage.audit (actor, action, account, subject, details)
      values ('guard', $1, (select username from cartage.users where master_role = $2), $3, $4)`,

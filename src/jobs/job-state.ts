@@ -152,7 +152,7 @@ function isOpen(status: StepStatus | undefined): boolean {
   return status === 'pending' || status === 'running'
 }
 
-type Ending = {
+type JobEnding = {
   readonly status: 'done' | 'failed' | 'unknown'
   readonly endedAt: Date
   readonly failedReason?: string
@@ -160,7 +160,7 @@ type Ending = {
   readonly rows?: number
 }
 
-function endStep(job: Job, ending: Ending, at: Date): Transition {
+function endStep(job: Job, ending: JobEnding, at: Date): Transition {
   const step = runningStep(job)
   if (!step || job.status !== 'running') return notAllowed('step', job)
   const ended = withStep(job, step, ending)
@@ -168,7 +168,7 @@ function endStep(job: Job, ending: Ending, at: Date): Transition {
 }
 
 /** Decides which fallbacks follow the end of an item, and what becomes of later items. */
-function afterItem(job: Job, index: number, { status, failedReason, failedSqlstate }: Ending): Job {
+function afterItem(job: Job, index: number, { status, failedReason, failedSqlstate }: JobEnding): Job {
   const items = job.items.map((item, at) => {
     if (at === index) return { ...item, ...fallbackAfter(item, status) }
     return at > index && status !== 'done' && job.form === 'object' ? skippedItem(item) : item
@@ -181,7 +181,7 @@ function afterItem(job: Job, index: number, { status, failedReason, failedSqlsta
   return { ...job, items, ...reason, ...(isLast ? fallbackAfter(job, status) : {}) }
 }
 
-function fallbackAfter(fallbacks: Fallbacks, status: Ending['status']): FallbackRecord {
+function fallbackAfter(fallbacks: Fallbacks, status: JobEnding['status']): FallbackRecord {
   const isDue =
     (status === 'done' && fallbacks.onsuccess !== undefined) ||
     (status === 'failed' && fallbacks.onerror !== undefined)
