@@ -9,7 +9,7 @@ export function terminalLog(terminal: NodeJS.WriteStream, showsRequests: boolean
   const hasColours = terminal.isTTY && terminal.getColorDepth() > 1
   return {
     write: (line) => {
-      const { level, time, msg, err, ...rest } = JSON.parse(line) as Entry
+      const { level, time, msg, err, ...rest } = JSON.parse(line) as LogEntry
       if (msg === 'request' && !showsRequests && !(Number(rest.status) >= 500)) return
       const head = `${time.slice(11, 19)} ${paint(hasColours, levelName(level), colourOf(level))} ${plain(msg ?? '')}`
       const about = Object.entries(rest).map(([name, value]) => ` ${name}=${plain(value)}`)
@@ -18,7 +18,7 @@ export function terminalLog(terminal: NodeJS.WriteStream, showsRequests: boolean
   }
 }
 
-type Entry = Readonly<{ level: number; time: string; msg?: string; err?: LoggedError }> &
+type LogEntry = Readonly<{ level: number; time: string; msg?: string; err?: LoggedError }> &
   Record<string, unknown>
 type LoggedError = Readonly<{ message?: string; stack?: string; cause?: LoggedError }>
 

@@ -1,5 +1,5 @@
 /** One entry of an archive, as `pg_restore --list` prints it. */
-type Entry = Readonly<{ line: string; catalog: string; oid: string; rest: string }>
+type ArchiveEntry = Readonly<{ line: string; catalog: string; oid: string; rest: string }>
 
 /** Entries that follow each other and belong to one user. */
 export type Part = Readonly<{
@@ -53,7 +53,7 @@ export function chooseEntries(listed: string, owners: Owners): Chosen {
 }
 
 /** The master role of the user that it belongs to; undefined if it is not chosen. */
-function ownerOf({ rest, catalog, oid }: Entry, owners: Owners): string | undefined {
+function ownerOf({ rest, catalog, oid }: ArchiveEntry, owners: Owners): string | undefined {
   if (rest.startsWith('ACL ') || rest.startsWith('DEFAULT ACL ')) return undefined
   const unnamed = owners.masterOf.get(owners.roleOfUnnamed.get(`${catalog} ${oid}`) ?? '')
   if (rest.startsWith('EXTENSION ')) return unnamed
@@ -64,7 +64,7 @@ function ownerOf({ rest, catalog, oid }: Entry, owners: Owners): string | undefi
 }
 
 /** `3512; 1259 16401 TABLE public cities owner`. Names may have blanks, but no line breaks. */
-function readEntry(line: string): Entry | undefined {
+function readEntry(line: string): ArchiveEntry | undefined {
   const [, catalog, oid, rest] = /^\d+; (\d+) (\d+) (.*)$/.exec(line) ?? []
   return rest === undefined ? undefined : { line, catalog: catalog!, oid: oid!, rest }
 }
