@@ -26,7 +26,7 @@ export class TypeNames {
     }))
   }
 
-  #typeOf(target: SessionTarget, oid: number): FieldType | undefined {
+  #typeOf(target: SessionTarget, oid: number): UnnamedField | undefined {
     return builtInTypes.get(oid)?.field ?? fieldType(this.#names.get(target, oid))
   }
 
@@ -47,7 +47,7 @@ const builtInFields = remembered(
 /** Undefined if one of the types is unknown. */
 function fieldsOf(
   columns: readonly Column[],
-  typeOf: (oid: number) => FieldType | undefined,
+  typeOf: (oid: number) => UnnamedField | undefined,
 ): readonly Field[] | undefined {
   const fields: Field[] = []
   for (const { name, typeOid } of columns) {
@@ -58,9 +58,9 @@ function fieldsOf(
   return fields
 }
 
-type FieldType = Omit<Field, 'name'>
+type UnnamedField = Omit<Field, 'name'>
 
-function fieldType(typeName: string | undefined): FieldType | undefined {
+function fieldType(typeName: string | undefined): UnnamedField | undefined {
   if (typeName === undefined) return undefined
   if (typeName === 'geometry') return { type: 'geometry' }
   if (typeName === 'geography') return { type: 'geometry', pgtype: 'geography' }
