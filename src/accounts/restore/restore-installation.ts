@@ -131,10 +131,10 @@ async function installationOn(
   return { ...rest, databases, tenantMigrations, hostMigrations }
 }
 
-type Filling = Readonly<{ backup: Backup; config: Config; log: Log; signal: AbortSignal }>
+type RestoreInput = Readonly<{ backup: Backup; config: Config; log: Log; signal: AbortSignal }>
 
 /** The control database into the draft, then one user after the other. */
-async function fill(databases: Databases, { backup, config, log, signal }: Filling): Promise<number> {
+async function fill(databases: Databases, { backup, config, log, signal }: RestoreInput): Promise<number> {
   const { namespace } = backup
   databases.hosts.register(hostFromUrl(backupHostId, 'backup', backup.url))
   const secrets = deriveSecrets(config.secret)
