@@ -38,14 +38,14 @@ export class SharedWork<T> {
   }
 }
 
-type Flight<T> = Readonly<{ work: SharedWork<T>; version: string | null; isBegun: () => boolean }>
+type SharedFlight<T> = Readonly<{ work: SharedWork<T>; version: string | null; isBegun: () => boolean }>
 
 /** Runs `onBegin` when it takes its snapshot. */
 type Start<T> = (gone: AbortLike, onBegin: () => void) => Promise<T>
 
 /** Work under way, by name. */
 export class Flights<T> {
-  readonly #flights = new Map<string, Flight<T>>()
+  readonly #flights = new Map<string, SharedFlight<T>>()
 
   /**
    * Joins the work of this name if its result is not older than this request: its snapshot is still to be taken, or it
@@ -66,7 +66,7 @@ export class Flights<T> {
         isBegun = true
       })
     })
-    const flight: Flight<T> = { version, work, isBegun: () => isBegun }
+    const flight: SharedFlight<T> = { version, work, isBegun: () => isBegun }
     this.#flights.set(name, flight)
     void flight.work.settled.then(() => {
       if (this.#flights.get(name) === flight) this.#flights.delete(name)
