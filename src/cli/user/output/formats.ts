@@ -8,16 +8,16 @@ import { type Rows, type TableStyle, tableText } from './table.ts'
 /** Formats that the service writes itself: its bytes are passed on unchanged. */
 export type ServedFormat = WrittenFormat
 export const formats = ['table', 'line', 'csv', 'tsv', 'json', 'ndjson', 'geojson', 'markdown'] as const
-export type Format = (typeof formats)[number]
+export type OutputFormat = (typeof formats)[number]
 
-export const isServed = (format: Format): format is ServedFormat =>
+export const isServed = (format: OutputFormat): format is ServedFormat =>
   (writtenFormats as readonly string[]).includes(format)
 
 /** The format of a file by its extension. */
-export const formatByExtension = (file: string): Format | undefined =>
+export const formatByExtension = (file: string): OutputFormat | undefined =>
   extensions[/\.(\w+)$/.exec(file)?.[1]?.toLowerCase() ?? '']
 
-const extensions: Readonly<Record<string, Format>> = {
+const extensions: Readonly<Record<string, OutputFormat>> = {
   csv: 'csv',
   tsv: 'tsv',
   json: 'json',
@@ -30,7 +30,7 @@ const extensions: Readonly<Record<string, Format>> = {
 
 /** Rows in a format that the service does not write. */
 export function rowsText(
-  format: Exclude<Format, ServedFormat | 'tsv'>,
+  format: Exclude<OutputFormat, ServedFormat | 'tsv'>,
   rows: Rows,
   look: TableStyle,
 ): AsyncIterable<string> {

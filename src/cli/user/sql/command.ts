@@ -8,7 +8,7 @@ import { readNamedFile } from '../../named-file.ts'
 import { textOf } from '../../option-values.ts'
 import type { UserCall, UserCommand } from '../command.ts'
 import { at, type StatementPlace, wholeText } from '../explain.ts'
-import { type Format, formatByExtension, formats } from '../output/formats.ts'
+import { formatByExtension, formats, type OutputFormat } from '../output/formats.ts'
 import { type Service, withServiceAs } from '../service.ts'
 import { writeTo } from '../whole-file.ts'
 import { bindValues, refuseUnused, valueOptions, valuesOf } from './bound-values.ts'
@@ -91,8 +91,8 @@ async function runInSession(
 
 const leftOpen = 'the statements end inside a transaction: it was rolled back. End it with COMMIT'
 
-export function formatOf({ values, terminal }: UserCall): Format {
-  const format = values.json ? 'json' : (textOf(values, 'format') as Format | undefined)
+export function formatOf({ values, terminal }: UserCall): OutputFormat {
+  const format = values.json ? 'json' : (textOf(values, 'format') as OutputFormat | undefined)
   if (format !== undefined) return format
   const file = textOf(values, 'output')
   if (file !== undefined) return formatByExtension(file) ?? 'ndjson'

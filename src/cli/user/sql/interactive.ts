@@ -14,7 +14,7 @@ import { allTables, showTable } from '../account/tables.ts'
 import type { UserCall } from '../command.ts'
 import { explainFailure, wholeText } from '../explain.ts'
 import { runToEnd } from '../jobs/follow-job.ts'
-import { type Format, formats } from '../output/formats.ts'
+import { formats, type OutputFormat } from '../output/formats.ts'
 import type { Service } from '../service.ts'
 import { writeTo } from '../whole-file.ts'
 import { readHistory, remember } from './history.ts'
@@ -23,7 +23,7 @@ import { runStatement } from './run-statement.ts'
 import { ToldStatements } from './told-statement.ts'
 
 /** The interactive mode: a semicolon ends a statement, a backslash begins a command. */
-export async function runInteractive(call: UserCall, service: Service, format: Format): Promise<void> {
+export async function runInteractive(call: UserCall, service: Service, format: OutputFormat): Promise<void> {
   call.terminal.say(`cartage sql as ${service.user} at ${service.url}. \\? shows help, \\q quits.`)
   return new Shell(call, service, format).run()
 }
@@ -58,7 +58,7 @@ const withArgument: ReadonlySet<string> = new Set(['d', 'format', 'o', 'watch', 
 
 class Shell {
   call: UserCall
-  format: Format
+  format: OutputFormat
   readonly #service: Service
   readonly #lines: Interface
   readonly #session = new PromptSession()
@@ -69,7 +69,7 @@ class Shell {
   #last = ''
   #names: readonly string[] = []
 
-  constructor(call: UserCall, service: Service, format: Format) {
+  constructor(call: UserCall, service: Service, format: OutputFormat) {
     this.call = call
     this.format = format
     this.#service = service

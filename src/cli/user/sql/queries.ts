@@ -12,7 +12,7 @@ import { readNamedFile } from '../../named-file.ts'
 import { listOf, textOf } from '../../option-values.ts'
 import type { UserCall, UserCommand } from '../command.ts'
 import { wholeText } from '../explain.ts'
-import { type Format, formats } from '../output/formats.ts'
+import { formats, type OutputFormat } from '../output/formats.ts'
 import { printList, printRecord } from '../output/list.ts'
 import { withService, withServiceAs } from '../service.ts'
 import { writeTo } from '../whole-file.ts'
@@ -154,7 +154,7 @@ const run: UserCommand = {
     if (!(given instanceof Map))
       throw new UsageError('--params must be a JSON object with the values by name')
     const values = Object.fromEntries(given) as QueryValues
-    const format: Format = formatOf(call)
+    const format: OutputFormat = formatOf(call)
     return withServiceAs(call, textOf(call.values, 'as'), ({ client: { queries }, signal }) => {
       const name = call.args[0]!
       const client: Parameters<typeof runStatement>[1]['client'] = {

@@ -5,7 +5,7 @@ import { formatCount, formatDuration, plural } from '../../../contract/text/form
 import { visibleTexts } from '../../printable.ts'
 import type { UserCall } from '../command.ts'
 import { at, type StatementPlace } from '../explain.ts'
-import { type Format, isServed, rowsText, type ServedFormat } from '../output/formats.ts'
+import { isServed, type OutputFormat, rowsText, type ServedFormat } from '../output/formats.ts'
 import { showText } from '../output/show.ts'
 import { tsvOfCsv } from '../output/tsv.ts'
 import { showProgress } from '../progress.ts'
@@ -24,7 +24,7 @@ export type StatementRunner = Readonly<{
 }>
 
 /** Where rows are written, and in which format. */
-export type Output = Readonly<{ format: Format; target: Writable }>
+export type Output = Readonly<{ format: OutputFormat; target: Writable }>
 
 /** Runs one text and streams its rows. Notices, warnings and the number of rows follow on stderr. */
 export function runStatement(
@@ -114,7 +114,7 @@ async function showRows(
   { terminal }: UserCall,
   { client, signal }: StatementRunner,
   statement: Statement,
-  { format, target }: Output & { format: Exclude<Format, ServedFormat | 'tsv'> },
+  { format, target }: Output & { format: Exclude<OutputFormat, ServedFormat | 'tsv'> },
 ): Promise<void> {
   const startedAt = performance.now()
   const rows = client.rows(statement, { signal })
