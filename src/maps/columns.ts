@@ -37,9 +37,9 @@ export async function readColumns(
   fields: readonly FieldDef[],
 ): Promise<readonly MapColumn[]> {
   const unknown = fields.filter(({ dataTypeID }) => !kindsByOid.has(dataTypeID))
-  const found = new Map<string, Found>()
+  const found = new Map<string, FoundType>()
   if (unknown.length > 0) {
-    const { rows } = await session.query<Found & { oid: number; modifier: number }>(typesSql, [
+    const { rows } = await session.query<FoundType & { oid: number; modifier: number }>(typesSql, [
       unknown.map(({ dataTypeID }) => dataTypeID),
       unknown.map(({ dataTypeModifier }) => dataTypeModifier),
     ])
@@ -55,7 +55,7 @@ export async function readColumns(
   })
 }
 
-type Found = Readonly<{ kind: MapColumnKind; srid: number; type: string }>
+type FoundType = Readonly<{ kind: MapColumnKind; srid: number; type: string }>
 
 /** The kinds of PostgreSQL's own types by their numbers. */
 const kindsByOid: ReadonlyMap<number, MapColumnKind> = new Map<number, MapColumnKind>([

@@ -71,10 +71,10 @@ async function checkReplica(
   if (!found.isSuperuser) throw errors.hostInvalid(`${replica.adminRole} is not a superuser there`)
 }
 
-type Found = Readonly<{ identifier: string; isSuperuser: boolean }>
+type FoundReplica = Readonly<{ identifier: string; isSuperuser: boolean }>
 
 /** On a connection of its own: no process may use it before it is known to be a standby. */
-async function describe(replica: Host): Promise<Found> {
+async function describe(replica: Host): Promise<FoundReplica> {
   const [address] = replica.addresses
   const client = new ScramClient(
     { ...address, ...adminLogin(replica), connectionTimeoutMillis: answerMs, query_timeout: answerMs },
@@ -83,7 +83,7 @@ async function describe(replica: Host): Promise<Found> {
   client.on('error', () => undefined)
   try {
     await client.connect()
-    const { rows } = await client.query<Found>(
+    const { rows } = await client.query<FoundReplica>(
       `select place.*, (select rolsuper from pg_catalog.pg_roles where rolname = current_user) as "isSuperuser"
        from (${placeSql.standby}) place`,
     )

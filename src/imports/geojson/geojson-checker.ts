@@ -20,13 +20,13 @@ type Frame = {
   /** The name of the member that is being read. */
   member: string
   type?: string | undefined
-  found?: Found | undefined
+  found?: FoundCoordinates | undefined
   /** A fault of an object of the file: it counts if the object turns out to be a feature. */
   fault?: string | undefined
 }
 
 /** What the coordinates of one geometry are, whatever its type is: that may come after them. */
-type Found = {
+type FoundCoordinates = {
   hasCoordinates: boolean
   hasGeometries: boolean
   /** Nesting of its positions; undefined: it has none. */
@@ -190,7 +190,7 @@ export class GeojsonChecker implements JsonHandler {
     throw new ImportFailure(3007, sentence)
   }
 
-  get #found(): Found {
+  get #found(): FoundCoordinates {
     return this.#frames.findLast(({ found }) => found)!.found!
   }
 
@@ -296,7 +296,7 @@ const isFeatureId = (frame: Frame | undefined) =>
 
 const isThing = ({ role }: Frame) => role === 'top' || role === 'feature' || role === 'geometry'
 
-const nothingFound = (): Found => ({
+const nothingFound = (): FoundCoordinates => ({
   hasCoordinates: false,
   hasGeometries: false,
   positionDepth: undefined,
