@@ -45,7 +45,7 @@ function readable(geometry: unknown, number: number): string {
 }
 
 type Feature = Readonly<{ geometry: unknown; properties: readonly RawMember[] }>
-type Geometry = Readonly<{ type?: unknown; coordinates?: unknown; geometries?: unknown }>
+type UncheckedGeometry = Readonly<{ type?: unknown; coordinates?: unknown; geometries?: unknown }>
 
 function readCollection(text: string): { features: () => Generator<Feature>; srid: number } {
   const trimmed = text.trim()
@@ -108,7 +108,7 @@ const depths: ReadonlyMap<unknown, number> = new Map([
 ])
 
 function wktOf(geometry: unknown): string {
-  const { type, coordinates, geometries } = (geometry ?? {}) as Geometry
+  const { type, coordinates, geometries } = (geometry ?? {}) as UncheckedGeometry
   if (type === 'GeometryCollection') {
     if (!Array.isArray(geometries)) throw new GeojsonError('its geometries are not a list')
     return `GEOMETRYCOLLECTION${listOf(geometries, wktOf)}`
