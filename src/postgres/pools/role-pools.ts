@@ -42,7 +42,7 @@ export type OwnLimits = Readonly<{
 }>
 
 type RolePool = { target: SessionTarget; open: number; idle: Session[] }
-type HostState = { open: number; slots: Slots }
+type HostUse = { open: number; slots: Slots }
 
 /**
  * Connections per role, with one limit per host. A connection is cleaned before reuse, and destroyed when in doubt. At
@@ -52,7 +52,7 @@ type HostState = { open: number; slots: Slots }
 export class RolePools {
   readonly #options: RolePoolsOptions
   readonly #pools = new Map<string, RolePool>()
-  readonly #hosts = new Map<number, HostState>()
+  readonly #hosts = new Map<number, HostUse>()
   readonly #sessions = new Set<Session>()
   /** Computed once: a caller's requests all have the same target. */
   readonly #ownOf = remembered(({ limits }: SessionTarget): OwnLimits => {
@@ -296,7 +296,7 @@ export class RolePools {
     return pool
   }
 
-  #host(hostId: number): HostState {
+  #host(hostId: number): HostUse {
     const known = this.#hosts.get(hostId)
     if (known) return known
     const { maxPerHost, maxPerRole, maxPerAccount, maxAnonymousPerAccount } = this.#options
