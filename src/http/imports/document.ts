@@ -63,15 +63,15 @@ function stateOf({ status }: Job, { phase }: ImportRecord): ImportDocument['stat
   return status === 'done' ? 'complete' : 'failure'
 }
 
-type ImportError = Readonly<{ code: ImportErrorCode; text: string }>
+type ImportFault = Readonly<{ code: ImportErrorCode; text: string }>
 
-function errorOf({ status, failedReason }: Job, { result }: ImportRecord): ImportError | undefined {
+function errorOf({ status, failedReason }: Job, { result }: ImportRecord): ImportFault | undefined {
   if (status === 'cancelled') return { code: 6672, text: 'The import was cancelled' }
   if (result?.error) return result.error
   return status === 'done' ? undefined : { code: 2001, text: failedReason ?? 'The import failed' }
 }
 
-function errorText({ code, text }: ImportError) {
+function errorText({ code, text }: ImportFault) {
   const source = code === 6671 || code === 99999 ? ('cartodb' as const) : ('user' as const)
   return { title: importErrorTitles[code], what_about: text, source }
 }
