@@ -2,7 +2,7 @@ import type { Principal } from '../auth/account.ts'
 import { errors } from '../errors.ts'
 import type { Databases } from '../postgres/databases.ts'
 import { askCatalogAsMaster } from '../statements/ask-catalog.ts'
-import type { ImportOptions } from './import-record.ts'
+import type { ImportSettings } from './import-record.ts'
 
 /** An import is a CREATE TABLE and a COPY: the key needs what those need. */
 export async function checkRights(databases: Databases, { account, key }: Principal): Promise<void> {
@@ -23,7 +23,7 @@ export async function checkOwnership(
   databases: Databases,
   { account, key }: Principal,
   table: string,
-  { collision }: ImportOptions,
+  { collision }: ImportSettings,
 ): Promise<void> {
   if (collision !== 'overwrite') return
   const rows = await askCatalogAsMaster<{ owns: boolean }>(

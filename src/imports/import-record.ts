@@ -11,7 +11,7 @@ export type ImportSource =
   /** Nothing was sent. */
   | Readonly<{ type: 'nothing' }>
 
-export type ImportOptions = Readonly<{
+export type ImportSettings = Readonly<{
   tableName?: string | undefined
   collision?: CollisionStrategy | undefined
   /** For `upsert`. */
@@ -67,7 +67,7 @@ export type ImportPhase = (typeof importPhases)[number]
 export type ImportRecord = Readonly<{
   keyId: number
   source: ImportSource
-  options: ImportOptions
+  options: ImportSettings
   spool: string | null
   phase: ImportPhase
   progress: ImportProgress | null

@@ -10,7 +10,7 @@ import { enqueueJobs, lockQueue } from '../jobs/queue-store.ts'
 import type { Databases } from '../postgres/databases.ts'
 import { inTransaction } from '../postgres/transaction.ts'
 import { importErrorTitles } from './import-failure.ts'
-import type { ImportOptions, ImportSource } from './import-record.ts'
+import type { ImportSettings, ImportSource } from './import-record.ts'
 import { countUnfinished, findImport, insertFailedImport, insertImport } from './import-store.ts'
 import type { Imports } from './imports.ts'
 
@@ -20,7 +20,7 @@ export type NewImport = Readonly<{
   account: Account
   keyId: number
   source: ImportSource
-  options: ImportOptions
+  options: ImportSettings
   /** The folder of its upload, and the hash of the file. */
   upload?: Readonly<{ folder: string; hash: string }> | undefined
   idempotencyKey?: string | undefined

@@ -4,7 +4,7 @@ import { collisionStrategies, importPrivacies } from '../../contract/import-name
 import { defaultBadRows, longestWaitSeconds, maxBadRows } from '../../contract/limits.ts'
 import { longestName, splitNames } from '../../contract/text/name-list.ts'
 import { errors } from '../../errors.ts'
-import type { ImportOptions, ImportSource } from '../../imports/import-record.ts'
+import type { ImportSettings, ImportSource } from '../../imports/import-record.ts'
 import { keyColumnsOf } from '../copy/load-options.ts'
 import { isUuid, type Parameters, textOf, wholeOf, withoutEmpty } from '../middleware/parameters.ts'
 
@@ -12,7 +12,7 @@ import { isUuid, type Parameters, textOf, wholeOf, withoutEmpty } from '../middl
 export function readImport(
   parameters: Parameters,
   file: Readonly<{ name: string; bytes: number }> | undefined,
-): Readonly<{ source: ImportSource; options: ImportOptions }> {
+): Readonly<{ source: ImportSource; options: ImportSettings }> {
   const given = withoutEmpty(parameters)
   const strange = unsupported.find((name) => Object.hasOwn(given, name))
   if (strange !== undefined) throw errors.importInvalid(`The parameter ${strange} is not supported`)
@@ -45,7 +45,7 @@ function readSource(
   return found[0] ?? { type: 'nothing' }
 }
 
-function readOptions(given: Parameters): ImportOptions {
+function readOptions(given: Parameters): ImportSettings {
   return {
     tableName: readTableName(given),
     ...readCollision(given),
@@ -62,7 +62,7 @@ function readOptions(given: Parameters): ImportOptions {
   }
 }
 
-function readCollision(given: Parameters): Pick<ImportOptions, 'collision' | 'key' | 'keepsExisting'> {
+function readCollision(given: Parameters): Pick<ImportSettings, 'collision' | 'key' | 'keepsExisting'> {
   const text = textOf(given, 'key')
   const key = text === undefined ? undefined : keyColumnsOf(text)
   const collision = choice(given, 'collision_strategy', collisionStrategies)
@@ -92,7 +92,7 @@ function readLayers(given: Parameters): readonly string[] | undefined {
 const mostLayers = 50
 
 /** Undefined: none may be left out. */
-function readSkipping(given: Parameters): Pick<ImportOptions, 'maxBadRows' | 'listsAllRejects'> {
+function readSkipping(given: Parameters): Pick<ImportSettings, 'maxBadRows' | 'listsAllRejects'> {
   const skips = choice(given, 'on_error', onErrors) === 'skip'
   const badRows = wholeOf(given, 'max_bad_rows', 0, maxBadRows)
   const rejects = choice(given, 'rejects', rejectLists)

@@ -3,7 +3,7 @@ import { errors } from '../../errors.ts'
 import { checkOwnership } from '../../imports/check-rights.ts'
 import { checkUrl } from '../../imports/download/download-file.ts'
 import { isColumnKind, kindByName } from '../../imports/files/file-kinds.ts'
-import type { ImportOptions, ImportSource } from '../../imports/import-record.ts'
+import type { ImportSettings, ImportSource } from '../../imports/import-record.ts'
 import { wantedTable } from '../../imports/wanted-table.ts'
 import type { Parameters } from '../middleware/parameters.ts'
 import type { Services } from '../services.ts'
@@ -15,7 +15,7 @@ export async function wantedImport(
   principal: Principal,
   parameters: Parameters,
   file: Readonly<{ name: string; bytes: number }> | undefined,
-): Promise<Readonly<{ source: ImportSource; options: ImportOptions }>> {
+): Promise<Readonly<{ source: ImportSource; options: ImportSettings }>> {
   const { source, options } = readImport(parameters, file && { name: file.name, bytes: file.bytes })
   if (source.type === 'url') checkSource(services, source.url)
   if (source.type === 'file') await refuseUnreadable(services, source.name)

@@ -11,7 +11,7 @@ import { columnNamesOf, stemOf, tableNameOf } from '../files/names.ts'
 import { type InputFile, readHead } from '../files/upload-files.ts'
 import type { CheckedGeojson } from '../geojson/check-geojson.ts'
 import { ImportFailure } from '../import-failure.ts'
-import type { ImportOptions } from '../import-record.ts'
+import type { ImportSettings } from '../import-record.ts'
 import { DatabaseFault } from './database-fault.ts'
 import { DigitWatch } from './digit-watch.ts'
 import { checkLimits, type Loading, placeOf, type Stage, storedRows } from './loading.ts'
@@ -249,7 +249,7 @@ const hasLayers = (kind: InputFile['kind']) => isWorkbookKind({ kind }) || fileK
 /** One sheet of a workbook; of other files the layers that the caller asked for. */
 function isWanted(
   input: InputFile,
-  { sheet, layers, isPreview = false }: ImportOptions,
+  { sheet, layers, isPreview = false }: ImportSettings,
   layer: string,
   first = layer,
 ): boolean {
@@ -258,7 +258,7 @@ function isWanted(
   return fileKinds[input.kind].named === 'file' || !layers || layers.includes(layer)
 }
 
-function checkLayers(input: InputFile, { sheet, layers }: ImportOptions, found: readonly string[]): void {
+function checkLayers(input: InputFile, { sheet, layers }: ImportSettings, found: readonly string[]): void {
   const wanted = sheet === undefined ? (hasLayers(input.kind) ? (layers ?? []) : []) : [sheet]
   const missing = wanted.find((name) => !found.includes(name))
   if (found.length > 0 && missing === undefined) return

@@ -5,7 +5,7 @@ import type { Points } from '../../file-import/import-plan.ts'
 import type { Session } from '../../postgres/session.ts'
 import type { InputFile } from '../files/upload-files.ts'
 import { ImportFailure } from '../import-failure.ts'
-import type { ImportOptions, ImportPhase, ImportProgress, MergedRows } from '../import-record.ts'
+import type { ImportPhase, ImportProgress, ImportSettings, MergedRows } from '../import-record.ts'
 import type { Rejects } from './rejects.ts'
 
 /** What loading needs. The session is in the one transaction of the import, as the role of its key. */
@@ -13,7 +13,7 @@ export type Loading = Readonly<{
   session: Session
   account: Account
   importId: string
-  options: ImportOptions
+  options: ImportSettings
   converter: ConverterState
   /** Throws when the quota is used up. */
   spend: (bytes: number) => void
