@@ -3,7 +3,7 @@ import { geojsonDialect, geojsonToCsv, maxGeojsonBytes } from './geojson-csv.ts'
 import { isBinary, otherKind } from './other-kind.ts'
 
 /** A file as a front end gives it. It is read more than once: for its types, for the upload, for a single line. */
-export type ImportSource = Readonly<{
+export type SourceFile = Readonly<{
   name: string
   /** All of it; decompressed if `isGzip`. */
   read: (isGzip: boolean) => AsyncIterable<Uint8Array>
@@ -43,10 +43,7 @@ export type ImportFileProblem =
   | 'no-header'
 
 /** Finds out what a file is. What is chosen counts more than what is found. */
-export async function openImport(
-  source: ImportSource,
-  chosen: Partial<CsvDialect> = {},
-): Promise<ImportFile> {
+export async function openImport(source: SourceFile, chosen: Partial<CsvDialect> = {}): Promise<ImportFile> {
   if (jsonLines.test(source.name))
     throw new ImportFileError('json-lines', 'This file has one JSON document in each line.')
   const isGzip = /\.gz$/i.test(source.name) || isGzipped(await firstBytes(source.read(false), 2))
