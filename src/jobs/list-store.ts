@@ -8,7 +8,7 @@ import { type JobRow, readJob } from './job-store.ts'
 type Control = Pick<Pool, 'query'>
 
 /** Which jobs to list. Absent: all. */
-export type JobFilter = Readonly<{
+export type JobSearch = Readonly<{
   status?: JobStatus | undefined
   label?: string | undefined
   /** The name of the schedule that made them. */
@@ -37,7 +37,7 @@ export type JobPage = Readonly<{ jobs: readonly Job[]; next: ListPlace | undefin
 export async function listJobs(
   control: Control,
   account: Account,
-  filter: JobFilter,
+  filter: JobSearch,
   perPage: number,
   after?: ListPlace,
 ): Promise<JobPage> {
@@ -89,7 +89,7 @@ const mostLookedAt = 500
  * Every part has an index in the order of the list, with the label, the schedule and the final status before the time. What
  * no index tells is told by `cartage.look_at_jobs`: the text, and the label and schedule of an unfinished job.
  */
-function listText(filter: JobFilter): string {
+function listText(filter: JobSearch): string {
   const parts = (filter.status ? [filter.status] : jobStatuses).map((status) => `(${partOf(filter, status)})`)
   return `
     select j.user_id, j.id, j.status, j.definition, j.progress, j.claim, j.revision, j.created_at, j.updated_at, j.not_before,
@@ -106,7 +106,7 @@ function listText(filter: JobFilter): string {
 
 const newestFirst = 'order by created_at desc, id desc limit $5 + 1'
 
-function partOf({ label, schedule }: JobFilter, status: JobStatus): string {
+function partOf({ label, schedule }: JobSearch, status: JobStatus): string {
   const isByLabel = isFinal(status) && label !== undefined
   const [table, id] = isByLabel ? ['cartage.job_labels', 'job_id'] : ['cartage.jobs', 'id']
   const conditions = isByLabel

@@ -2,10 +2,10 @@ import type { FastifyRequest } from 'fastify'
 import { jobStatuses } from '../../contract/job-status.ts'
 import { defaultPerPage, maxJobsPerPage, maxSearchLength } from '../../contract/limits.ts'
 import { errors } from '../../errors.ts'
-import type { JobFilter, ListPlace } from '../../jobs/list-store.ts'
+import type { JobSearch, ListPlace } from '../../jobs/list-store.ts'
 import { choiceOf, isUuid, type Parameters, textOf, wholeOf, withoutEmpty } from '../middleware/parameters.ts'
 
-export type WantedJobs = Readonly<{ filter: JobFilter; perPage: number; after: ListPlace | undefined }>
+export type WantedJobs = Readonly<{ filter: JobSearch; perPage: number; after: ListPlace | undefined }>
 
 /** Reads which jobs to list; refuses bad values. */
 export function readWantedJobs(request: FastifyRequest): WantedJobs {
