@@ -18,7 +18,7 @@ export type ObjectPlan = Readonly<{
   kinds: readonly ValueKind[]
   typeOids: readonly number[]
   /** `{"first":` and `,"second":`, ready to be copied. */
-  keys: readonly Key[]
+  keys: readonly KeyBytes[]
   /** The room that a row needs besides its values. */
   keyBytes: number
   /** No column is shown, so none opens the object. */
@@ -26,7 +26,7 @@ export type ObjectPlan = Readonly<{
 }>
 
 /** `words` has the same bytes, four at a time, padded with zeros. */
-type Key = Readonly<{ bytes: Buffer; length: number; words: Int32Array }>
+type KeyBytes = Readonly<{ bytes: Buffer; length: number; words: Int32Array }>
 
 export function planObjects(columns: readonly Column[], skipped: ReadonlySet<string>): ObjectPlan {
   return skipped.size === 0 ? planWhole(columns) : plan(columns, skipped)
@@ -52,7 +52,7 @@ function plan(columns: readonly Column[], skipped: ReadonlySet<string>): ObjectP
   }
 }
 
-function keyOf(text: string): Key {
+function keyOf(text: string): KeyBytes {
   const bytes = Buffer.from(text)
   const padded = Buffer.concat([bytes, Buffer.alloc(3)])
   const words = Int32Array.from({ length: Math.ceil(bytes.length / 4) }, (_, place) =>
