@@ -11,7 +11,7 @@ import { findKey } from './reading/find-key.ts'
 import { replaceGrants } from './replace-grants.ts'
 import { settleTemporaryTables } from './temporary-tables.ts'
 
-export type KeyChanges = KeyColumns & Readonly<{ grants?: WantedGrants | undefined }>
+export type WantedKeyChanges = KeyColumns & Readonly<{ grants?: WantedGrants | undefined }>
 
 /**
  * Changes a key in place: its token stays. The rights of its role are committed first; if the record then cannot be
@@ -21,7 +21,7 @@ export async function updateKey(
   context: KeysContext,
   account: Account,
   name: string,
-  { grants, ...columns }: KeyChanges,
+  { grants, ...columns }: WantedKeyChanges,
 ): Promise<Key> {
   await changeKey(context, account, name, 'key.changed', async (tx, { id, type, role }) => {
     if (type !== 'regular' && (grants || columns.expiresAt)) throw errors.keyInvalid([onlyRegular])

@@ -6,7 +6,7 @@ import { errors } from '../../errors.ts'
 import { faultTexts, type NewKey } from '../../keys/create-key.ts'
 import type { SchemaGrant, TableGrant, WantedGrants } from '../../keys/grants.ts'
 import type { KeyListing } from '../../keys/key.ts'
-import type { KeyChanges } from '../../keys/update-key.ts'
+import type { WantedKeyChanges } from '../../keys/update-key.ts'
 import { readPage } from '../middleware/page.ts'
 import { isObject, type Parameters, textOf, zonedTime } from '../middleware/parameters.ts'
 import { knownExtras } from '../middleware/schemas.ts'
@@ -39,7 +39,7 @@ export function readFullKey(body: unknown): Omit<NewKey, 'defaultQuota'> {
   return { ...readNewKey(wanted), ...readColumns({ description, expires_at, read_from }) }
 }
 
-export function readKeyChanges(body: unknown): KeyChanges {
+export function readKeyChanges(body: unknown): WantedKeyChanges {
   const changes = isObject(body) ? body : {}
   const unknown = Object.keys(changes).find((name) => !changeable.includes(name))
   if (unknown !== undefined)
@@ -56,7 +56,7 @@ const given = ['grants', 'description', 'expires_at', 'read_from']
 const changeable = [...given, ...Object.keys(knownExtras)]
 const nothingGiven = 'Give at least one of grants, description, expires_at and read_from'
 
-function readColumns({ description, expires_at, read_from }: Parameters): Omit<KeyChanges, 'grants'> {
+function readColumns({ description, expires_at, read_from }: Parameters): Omit<WantedKeyChanges, 'grants'> {
   const faults = [
     ...(description === undefined || isDescription(description) ? [] : [badDescription]),
     ...(expires_at === undefined || expires_at === null || zonedTime(expires_at) ? [] : [badTime]),
