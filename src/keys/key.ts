@@ -40,7 +40,7 @@ export type KeyRecord = Readonly<{
 /** A key with the current rights of its role. */
 export type Key = KeyRecord & EffectiveGrants
 
-export type KeyListing = Readonly<{
+export type WantedKeys = Readonly<{
   page: number
   perPage: number
   order: KeyOrder

@@ -1,5 +1,5 @@
 import type { FullKeyDocument, KeyDocument, KeyList } from '../../contract/documents.ts'
-import type { Key, KeyListing } from '../../keys/key.ts'
+import type { Key, WantedKeys } from '../../keys/key.ts'
 import { pageLinks } from '../middleware/page.ts'
 import type { Parameters } from '../middleware/parameters.ts'
 
@@ -52,7 +52,7 @@ function timestamp(time: string): string {
 export type KeyPage = Readonly<{
   keys: readonly Key[]
   total: number
-  listing: KeyListing
+  listing: WantedKeys
   username: string
   /** The address of the list, and its query parameters. */
   address: string

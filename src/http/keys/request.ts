@@ -5,7 +5,7 @@ import { maxKeyDescriptionLength, maxKeyNameLength } from '../../contract/limits
 import { errors } from '../../errors.ts'
 import { faultTexts, type NewKey } from '../../keys/create-key.ts'
 import type { SchemaGrant, TableGrant, WantedGrants } from '../../keys/grants.ts'
-import type { KeyListing } from '../../keys/key.ts'
+import type { WantedKeys } from '../../keys/key.ts'
 import type { WantedKeyChanges } from '../../keys/update-key.ts'
 import { readPage } from '../middleware/page.ts'
 import { isObject, type Parameters, textOf, zonedTime } from '../middleware/parameters.ts'
@@ -196,7 +196,7 @@ function mergeByName<T extends Readonly<{ permissions: readonly string[] }>>(
 }
 
 /** Reads the parameters of a list; throws an error about the first bad one. */
-export function readListing(query: Parameters): KeyListing {
+export function readListing(query: Parameters): WantedKeys {
   const page = readPage(query, { orders: keyOrders, order: 'updated_at', direction: 'asc' })
   return { ...page, types: keyTypesOf(query) }
 }

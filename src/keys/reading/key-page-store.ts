@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import type { Holder } from '../../auth/account.ts'
 import { proofOf, stillKnown } from '../../auth/account-store.ts'
-import type { KeyListing } from '../key.ts'
+import type { WantedKeys } from '../key.ts'
 import type { SealedKey } from '../key-store.ts'
 
 /**
@@ -11,7 +11,7 @@ import type { SealedKey } from '../key-store.ts'
 export async function readPageOfKeys(
   control: Pool,
   userId: number,
-  listing: KeyListing,
+  listing: WantedKeys,
   caller: Holder | undefined,
 ): Promise<PageOfKeys> {
   const { rows } = await control.query<PageOfKeys>({
@@ -43,10 +43,10 @@ const asked = `asked as materialized (
   select $1::integer as user_id, $2::text[] as types, $3::bigint as per_page, $4::bigint as page
 )`
 
-const valuesOf = (userId: number, { types, perPage, page }: KeyListing) => [userId, types, perPage, page]
+const valuesOf = (userId: number, { types, perPage, page }: WantedKeys) => [userId, types, perPage, page]
 
 /** Every order has an index, so that only the keys up to the end of the page are read. */
-function fromPage({ order, direction }: KeyListing): string {
+function fromPage({ order, direction }: WantedKeys): string {
   const inOrder = `${orderColumn[order]} ${direction}, id ${direction}`
   return `
     from asked, unnest(types) with ordinality wanted (wanted_type, place)
@@ -71,4 +71,4 @@ const orderColumn = {
   created_at: 'created_at',
   updated_at: 'updated_at',
   grants: 'created_at',
-} as const satisfies Record<KeyListing['order'], string>
+} as const satisfies Record<WantedKeys['order'], string>

@@ -3,7 +3,7 @@ import type { Account } from '../../auth/account.ts'
 import { errors } from '../../errors.ts'
 import type { Secrets } from '../../secrets.ts'
 import type { EffectiveGrants } from '../grants.ts'
-import type { Key, KeyListing, KeyRecord, KeysContext } from '../key.ts'
+import type { Key, KeyRecord, KeysContext, WantedKeys } from '../key.ts'
 import { openKey, type SealedKey } from '../key-store.ts'
 import { effectiveGrants } from './effective-grants.ts'
 import { readPageOfKeys } from './key-page-store.ts'
@@ -15,7 +15,7 @@ import { readPageOfKeys } from './key-page-store.ts'
 export async function listKeys(
   context: KeysContext,
   account: Account,
-  listing: KeyListing,
+  listing: WantedKeys,
 ): Promise<{ total: number; keys: readonly Key[] }> {
   const { caller, databases, secrets } = context
   const page = await readPageOfKeys(databases.control, account.userId, listing, caller)
