@@ -9,7 +9,7 @@ import { whileAskingHost } from '../postgres/control/while-asking-host.ts'
 import { adminTarget } from '../postgres/session-target.ts'
 import { hasSqlstate, sqlstate } from '../postgres/sqlstate.ts'
 import { inTransaction } from '../postgres/transaction.ts'
-import { type LimitChanges, readLimits } from './limits/check-limits.ts'
+import { type GivenLimits, readLimits } from './limits/check-limits.ts'
 import { limitJobs } from './limits/plan-store.ts'
 import { checkQuota } from './new-account.ts'
 import { updateUserRow, whyNotChanged } from './user-store.ts'
@@ -18,7 +18,7 @@ export type UserChanges = Readonly<{
   quotaBytes?: number | undefined
   apiKeyQuota?: number | null | undefined
   isOrgAdmin?: boolean | undefined
-  limits?: LimitChanges | undefined
+  limits?: GivenLimits | undefined
   /** Null is none. */
   plan?: string | null | undefined
 }>

@@ -6,7 +6,7 @@ import { deleteDatabaseRow, insertDatabase } from '../hosts/database-store.ts'
 import { hasSqlstate, sqlstate } from '../postgres/sqlstate.ts'
 import { masterRoleName, publicRoleName } from '../postgres/tenant-names.ts'
 import type { Queryable } from '../postgres/transaction.ts'
-import type { LimitChanges } from './limits/check-limits.ts'
+import type { GivenLimits } from './limits/check-limits.ts'
 import { mergedLimits } from './limits/plan-store.ts'
 
 export type DraftUser = Readonly<{
@@ -91,7 +91,7 @@ export type UserColumns = Readonly<{
   apiKeyQuota?: number | null | undefined
   orgRole?: Account['orgRole'] | undefined
   /** Merged with those that the user has. */
-  limits?: LimitChanges | undefined
+  limits?: GivenLimits | undefined
   /** Null is none. */
   plan?: string | null | undefined
 }>

@@ -8,13 +8,13 @@ import {
 import { errors } from '../../errors.ts'
 
 /** Limits to change: what is left out stays, null removes a limit. */
-export type LimitChanges = Readonly<Record<string, unknown>>
+export type GivenLimits = Readonly<Record<string, unknown>>
 
 /**
  * `{"query_timeout_ms": 60000, "rates": {"<endpoint group>": "100/60+20"}}`. Returns the changes with the name `rates`, which was
  * `rate` in 0.1.0.
  */
-export function readLimits(limits: LimitChanges): LimitChanges {
+export function readLimits(limits: GivenLimits): GivenLimits {
   const { rate, ...known } = limits
   if (rate !== undefined && known.rates !== undefined)
     throw errors.accountInvalid('limits.rate is the former name of limits.rates: give only one of the two')
@@ -26,7 +26,7 @@ export function readLimits(limits: LimitChanges): LimitChanges {
 }
 
 /** The limits of a new plan, which has none that null could remove. */
-export function readNewLimits(limits: LimitChanges): SetLimits {
+export function readNewLimits(limits: GivenLimits): SetLimits {
   const { rates, ...numbers } = readLimits(limits)
   const set = withoutNulls(numbers)
   return rates ? { ...set, rates: withoutNulls(rates) } : set

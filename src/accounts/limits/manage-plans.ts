@@ -6,13 +6,13 @@ import { planNameRule } from '../../contract/limits.ts'
 import { errors } from '../../errors.ts'
 import type { Installation } from '../../hosts/installation.ts'
 import { inTransaction } from '../../postgres/transaction.ts'
-import { type LimitChanges, readLimits, readNewLimits } from './check-limits.ts'
+import { type GivenLimits, readLimits, readNewLimits } from './check-limits.ts'
 import { changePlanRow, deletePlanRow, findPlan, insertPlan, limitJobs, type Plan } from './plan-store.ts'
 
 export async function createPlan(
   { databases: { control } }: Installation,
   name: string,
-  wanted: LimitChanges = {},
+  wanted: GivenLimits = {},
 ): Promise<Plan> {
   if (!/^[a-z0-9][a-z0-9_-]{0,62}$/.test(name))
     throw errors.accountInvalid(`The name of a plan must have ${planNameRule}`)
@@ -29,7 +29,7 @@ export async function createPlan(
 export async function changePlan(
   installation: Installation,
   name: string,
-  wanted: LimitChanges,
+  wanted: GivenLimits,
 ): Promise<Plan> {
   const limits = readLimits(wanted)
   const { control } = installation.databases

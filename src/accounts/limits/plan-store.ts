@@ -3,7 +3,7 @@ import type { SetLimits } from '../../contract/admin-names.ts'
 import { errors } from '../../errors.ts'
 import { hasSqlstate, sqlstate } from '../../postgres/sqlstate.ts'
 import type { Queryable } from '../../postgres/transaction.ts'
-import type { LimitChanges } from './check-limits.ts'
+import type { GivenLimits } from './check-limits.ts'
 
 /** A named set of limits that accounts refer to. */
 export type Plan = Readonly<{
@@ -39,7 +39,7 @@ export async function insertPlan(tx: ClientBase, name: string, limits: SetLimits
 }
 
 /** False: there is no such plan. */
-export async function changePlanRow(tx: ClientBase, name: string, changes: LimitChanges): Promise<boolean> {
+export async function changePlanRow(tx: ClientBase, name: string, changes: GivenLimits): Promise<boolean> {
   const { rowCount } = await tx.query(
     `update cartage.plans set limits = ${mergedLimits('limits', '$2')}, updated_at = now() where name = $1`,
     [name, JSON.stringify(changes)],

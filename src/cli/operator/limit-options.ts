@@ -1,11 +1,11 @@
-import type { LimitChanges } from '../../accounts/limits/check-limits.ts'
+import type { GivenLimits } from '../../accounts/limits/check-limits.ts'
 import type { SetLimits } from '../../contract/admin-names.ts'
 import { defaultSchedules } from '../../contract/limits.ts'
 import { UsageError } from '../command-error.ts'
 import { listOf, type OptionValues, wholeNumberOf } from '../option-values.ts'
 
 /** `--limit`, `--rate` and `--schedules` of `user set`, `plan create` and `plan set`. Undefined if none is given. */
-export function readLimitOptions(values: OptionValues): LimitChanges | undefined {
+export function readLimitOptions(values: OptionValues): GivenLimits | undefined {
   const numbers = listOf(values, 'limit').map((pair) => {
     const [, name, text] = /^([a-z_]+)=(\d{1,15}|default)$/.exec(pair) ?? []
     if (!name || !text)
