@@ -9,7 +9,7 @@ import { stringifyExact } from '../exact-json.ts'
 import { FrameQueue } from './frame-queue.ts'
 import type { WebSocketClass, WebSocketLike } from './web-socket.ts'
 
-export type LinkOptions = Readonly<{
+export type SessionLinkOptions = Readonly<{
   baseUrl: string
   path: string
   open: Omit<OpenMessage, 'type'>
@@ -31,7 +31,7 @@ export class SessionLink {
   #onEnd: (reason: CartageError) => void = () => undefined
   #settle!: { resolve: () => void; reject: (error: unknown) => void }
 
-  constructor({ baseUrl, path, open, Socket, signal }: LinkOptions) {
+  constructor({ baseUrl, path, open, Socket, signal }: SessionLinkOptions) {
     this.#baseUrl = baseUrl
     this.opened = new Promise((resolve, reject) => {
       this.#settle = { resolve, reject }
