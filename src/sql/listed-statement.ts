@@ -5,10 +5,10 @@ import { hasInto } from './query-kind.ts'
 import { parseStatements, type StatementNode, taggedNode } from './statements.ts'
 
 /** Whether a text has only statements that callers without a key may run. A text that cannot be parsed is a failure. */
-export type Listed = 'listed' | 'not-listed' | ParseFailure
+export type ListedVerdict = 'listed' | 'not-listed' | ParseFailure
 
 /** The same texts repeat, and parsing takes longer than sending. */
-const known = new LRUCache<string, Listed>({
+const known = new LRUCache<string, ListedVerdict>({
   maxSize: 1_000_000,
   maxEntrySize: 10_000,
   sizeCalculation: (_verdict, text) => text.length + 100,
@@ -18,7 +18,7 @@ const known = new LRUCache<string, Listed>({
  * Listed, by PostgreSQL's grammar: queries, changes of rows, EXPLAIN of these, SHOW, cursors and transactions; no
  * XMLTABLE.
  */
-export function judgeListed(text: string): Listed {
+export function judgeListed(text: string): ListedVerdict {
   const before = known.get(text)
   if (before !== undefined) return before
   const verdict = classify(text)
@@ -27,7 +27,7 @@ export function judgeListed(text: string): Listed {
   return verdict
 }
 
-function classify(text: string): Listed {
+function classify(text: string): ListedVerdict {
   const parsed = parseStatements(text)
   if (!parsed.ok) return parsed
   if (xmlTable.test(text) && hasXmlTable(parsed.statements)) return 'not-listed'

@@ -20,8 +20,8 @@ const list: UserCommand = {
 }
 
 /** All pages of the list, ordered by name. */
-export async function allTables(client: Service['client']): Promise<readonly Listed[]> {
-  const tables: Listed[] = []
+export async function allTables(client: Service['client']): Promise<readonly TableOfList[]> {
+  const tables: TableOfList[] = []
   for (let page = 1; ; page++) {
     const { visualizations, total_entries } = await client.tables.list({
       page,
@@ -34,10 +34,10 @@ export async function allTables(client: Service['client']): Promise<readonly Lis
   }
 }
 
-type Listed = Awaited<ReturnType<Service['client']['tables']['read']>>
+type TableOfList = Awaited<ReturnType<Service['client']['tables']['read']>>
 
 /** Rounded figures on a terminal, exact ones elsewhere. */
-function tableRow({ terminal, values }: UserCall, { name, privacy, updated_at, table }: Listed) {
+function tableRow({ terminal, values }: UserCall, { name, privacy, updated_at, table }: TableOfList) {
   const { size, row_count } = table
   const rows = row_count === null ? 'not counted yet' : `about ${formatCount(Number(row_count))}`
   const isForPeople = terminal.out.isTerminal && !values.json
