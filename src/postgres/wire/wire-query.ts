@@ -29,7 +29,7 @@ export class WireQuery {
   readonly #handler: WireHandler
   readonly #reader: MessageReader
   /** The removed 'data' listeners of `pg`, if the socket is a plain one. */
-  readonly #pgListeners: readonly Listener[]
+  readonly #pgListeners: readonly ChunkListener[]
   readonly #bound: BoundQuery | null = null
   readonly #counts: RowCounts
   /** Bytes read but not delivered because of `hold`. */
@@ -244,14 +244,14 @@ export class WireQuery {
     if (this.#handler.copyDrained) this.#socket.off('drain', this.#onDrain)
   }
 
-  #takeReads(): readonly Listener[] {
+  #takeReads(): readonly ChunkListener[] {
     const socket = this.#socket
     if (socket instanceof RecyclingSocket) {
       socket.takeReads(this.#onRead, this.#onClose)
       return []
     }
     socket.on('close', this.#onClose)
-    const listeners = socket.listeners('data') as Listener[]
+    const listeners = socket.listeners('data') as ChunkListener[]
     socket.removeAllListeners('data').on('data', this.#onRead)
     return listeners
   }
@@ -272,7 +272,7 @@ const nothing = () => undefined
 const empty = Buffer.alloc(0)
 const shortRow = 64 * 1024
 
-type Listener = (chunk: Buffer) => void
+type ChunkListener = (chunk: Buffer) => void
 type PgInternals = { connection: { stream: Socket } }
 
 /** Limit of unsent COPY data; beyond it the sender must wait. */
