@@ -23,7 +23,7 @@ export function createLog(level: string, destination?: DestinationStream): Log {
  */
 function describeError(error: unknown): unknown {
   if (!(error instanceof Error)) return String(error)
-  const { name, message, code, stack, cause, extras } = error as LoggedError
+  const { name, message, code, stack, cause, extras } = error as ErrorToLog
   if (code?.startsWith('FST_')) return { type: name, code }
   if (code === 'database') return { type: name, code, sqlstate: extras?.sqlstate }
   return { type: name, message, code, stack, ...(cause ? { cause: describeError(cause) } : {}) }
@@ -34,7 +34,7 @@ function titleErrors(this: Logger, args: unknown[], method: (...args: unknown[])
   const [first] = args
   const error = first instanceof Error ? first : (first as { err?: unknown } | null | undefined)?.err
   if (args.length === 1 && error instanceof Error) {
-    method.call(this, { err: error }, (error as LoggedError).code ?? error.name)
+    method.call(this, { err: error }, (error as ErrorToLog).code ?? error.name)
   } else method.apply(this, args)
 }
 
@@ -91,7 +91,7 @@ export class LazyLog {
   }
 }
 
-type LoggedError = NodeJS.ErrnoException & { extras?: { sqlstate?: string } }
+type ErrorToLog = NodeJS.ErrnoException & { extras?: { sqlstate?: string } }
 
 const secretPaths = ['authorization', 'api_key', 'token', 'password', 'secret'].flatMap((name) => [
   name,
