@@ -33,7 +33,7 @@ export type Layer = TableName &
     isMoved: boolean
   }>
 
-export type LookUp = Readonly<{
+export type LookUpOptions = Readonly<{
   /** What an earlier look-up found: nothing is read that cannot have changed since. */
   known?: Layer | undefined
   /** Code of a tenant may have run on the session. Else it stays clean, as none runs here. */
@@ -44,7 +44,7 @@ export type LookUp = Readonly<{
 export async function lookUpLayer(
   session: Session,
   table: TableName,
-  { known, isUsed = false }: LookUp = {},
+  { known, isUsed = false }: LookUpOptions = {},
 ): Promise<Layer> {
   // A tenant could have replaced a prepared statement.
   const { rows } = isUsed

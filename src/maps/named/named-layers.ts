@@ -54,7 +54,7 @@ export class NamedLayers {
   async #pin<T extends TemplateHead>(
     account: Account,
     raw: unknown,
-    look: LookUp<T>,
+    look: FindByNames<T>,
   ): Promise<PinnedConfig<T>> {
     const given = layersIn(raw)
     const named = given.filter(isNamed)
@@ -121,7 +121,7 @@ export class NamedLayers {
   async #find<T extends TemplateHead>(
     account: Account,
     names: readonly string[],
-    look: LookUp<T>,
+    look: FindByNames<T>,
   ): Promise<FoundTemplates<T>> {
     const { epoch } = this.#parts.directory
     const found = names.length === 0 ? [] : await look(this.#parts.databases.control, account, names)
@@ -134,7 +134,7 @@ export class NamedLayers {
   }
 }
 
-type LookUp<T> = (
+type FindByNames<T> = (
   control: Databases['control'],
   account: Account,
   names: readonly string[],
