@@ -1,11 +1,14 @@
 import { errors } from '../errors.ts'
-import type { LayerSource, MapConfig, MapLayer } from './map-config.ts'
+import type { CheckedMapConfig, LayerSource, MapLayer } from './map-config.ts'
 
 /** A layer with tiles. */
 export type TiledLayer = MapLayer & Readonly<{ source: LayerSource }>
 
 /** The layers that a tile is asked of, by index or id; none named: all that have tiles. */
-export function chooseLayers({ layers }: MapConfig, filter: string | undefined): readonly TiledLayer[] {
+export function chooseLayers(
+  { layers }: CheckedMapConfig,
+  filter: string | undefined,
+): readonly TiledLayer[] {
   const tiled = layers.filter((layer): layer is TiledLayer => layer.source !== null)
   if (filter === undefined || filter === 'all' || filter === 'mapnik') return tiled
   const chosen = filter.split(',').map((name) => chooseLayer(layers, name))

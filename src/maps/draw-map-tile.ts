@@ -9,12 +9,12 @@ import { aggregatedRows } from './aggregation.ts'
 import type { TiledLayer } from './choose-layers.ts'
 import { columnsSql } from './columns.ts'
 import { pixelsOfTile, type TileView, wholeWorld } from './layer-sql.ts'
-import type { MapConfig } from './map-config.ts'
+import type { CheckedMapConfig } from './map-config.ts'
 import { type LayerPlan, planLayer } from './plan-layer.ts'
 import { aggregationOf, layerError } from './plan-map.ts'
 
 export type MapTile = Readonly<{
-  config: MapConfig
+  config: CheckedMapConfig
   layers: readonly TiledLayer[]
   /** The layers that show aggregated points. */
   aggregated: readonly TiledLayer[]

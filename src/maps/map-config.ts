@@ -11,7 +11,7 @@ import { type LayerSql, maxSqlLength, pixelsOfTile, readLayerSql, wholeWorld } f
 import { isMembers, type Members, shortened } from './members.ts'
 import { type ColumnFilter, readColumnFilter } from './rows-filter.ts'
 
-export type MapConfig = Readonly<{
+export type CheckedMapConfig = Readonly<{
   minzoom: number
   maxzoom: number
   /** Pixels around a tile of 256 pixels, on each side. */
@@ -67,7 +67,7 @@ export type LayerSource = Readonly<{
 export async function readMapConfig(
   raw: unknown,
   templates: readonly (LayerTemplate | null)[] = [],
-): Promise<MapConfig> {
+): Promise<CheckedMapConfig> {
   const reading = readInSteps(raw, templates)
   for (;;) {
     const { done, value } = reading.next()
@@ -79,7 +79,7 @@ export async function readMapConfig(
 function* readInSteps(
   raw: unknown,
   templates: readonly (LayerTemplate | null)[],
-): Generator<undefined, MapConfig> {
+): Generator<undefined, CheckedMapConfig> {
   if (!isMembers(raw)) throw errors.mapInvalid('The map config must be a JSON object')
   requireVersion(raw.version)
   if (!Array.isArray(raw.layers)) throw errors.mapInvalid('Missing layers array from layergroup config')
@@ -312,7 +312,7 @@ function bufferOf(buffersize: unknown): number {
 const defaultBuffer = 64
 
 /** One for all layers. */
-function extentsOf(options: readonly Members[]): Pick<MapConfig, 'extent' | 'simplifyExtent'> {
+function extentsOf(options: readonly Members[]): Pick<CheckedMapConfig, 'extent' | 'simplifyExtent'> {
   const given =
     sameIn(options, ({ vector_extent }) => vector_extent ?? defaultExtent, 'extent') ?? defaultExtent
   const isGiven = options.some(({ vector_extent }) => vector_extent !== undefined)

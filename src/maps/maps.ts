@@ -18,7 +18,7 @@ import { computeDataview } from './dataview.ts'
 import type { DataviewRequest } from './dataview-sql.ts'
 import { drawMapTile, type KnownPlans } from './draw-map-tile.ts'
 import { readLayerSql, wholeWorld } from './layer-sql.ts'
-import { type MapConfig, type MapLayer, mapIdOf, withoutCredentials } from './map-config.ts'
+import { type CheckedMapConfig, type MapLayer, mapIdOf, withoutCredentials } from './map-config.ts'
 import { deleteExpiredMaps, findMap, saveMap } from './map-store.ts'
 import { letOthersIn, type Members, textOfConfig } from './members.ts'
 import { type FoundTemplates, NamedLayers, type ReadConfig, type ReaderOf } from './named/named-layers.ts'
@@ -36,7 +36,7 @@ type Parts = Readonly<{
 /** A map that was instantiated. */
 export type InstantiatedMap = Readonly<{
   id: string
-  config: MapConfig
+  config: CheckedMapConfig
   layers: readonly PlannedLayer[]
   /** When its tables were last changed, as far as that is known; else 0. */
   changedMs: number
@@ -49,7 +49,7 @@ export type DescribedSql = Readonly<{ map: InstantiatedMap; bounds: Bounds | nul
 
 export type KnownMap = Readonly<{
   id: string
-  config: MapConfig
+  config: CheckedMapConfig
   aggregated: readonly boolean[]
   /** The revision of its template; null without a template. */
   revision: string | null
@@ -143,7 +143,11 @@ export class Maps {
   }
 
   /** Layers that one key reads are planned in one turn. */
-  async #plan(config: MapConfig, readerOf: ReaderOf, gone: AbortLike): Promise<readonly PlannedLayer[]> {
+  async #plan(
+    config: CheckedMapConfig,
+    readerOf: ReaderOf,
+    gone: AbortLike,
+  ): Promise<readonly PlannedLayer[]> {
     const statsDeadline = performance.now() + statsMs
     const runs = runsOf(config.layers, readerOf)
     const deadline = runs.length > 1 ? this.#tiles.deadline() : undefined

@@ -1,6 +1,6 @@
 import type { Basemap } from '../../config/config-variables.ts'
 import type { MapPageMetadata, StyleDocument, TileJson } from '../../contract/documents.ts'
-import type { MapConfig } from '../../maps/map-config.ts'
+import type { CheckedMapConfig } from '../../maps/map-config.ts'
 import type { InstantiatedMap } from '../../maps/maps.ts'
 import type { Members } from '../../maps/members.ts'
 import type { ShownMap } from '../../maps/named/named-maps.ts'
@@ -90,7 +90,7 @@ function sourcesOf({ config, template }: ShownMap, url: string): Members {
 const asHtml = (attribution: string) => escapeHtml(attribution.slice(0, 500))
 
 /** MapLibre refuses a source whose zooms are in the wrong order or out of range. */
-function zoomsOf({ minzoom, maxzoom }: MapConfig) {
+function zoomsOf({ minzoom, maxzoom }: CheckedMapConfig) {
   const shown = (zoom: number) => Math.max(0, Math.min(deepestZoom, zoom))
   const first = shown(Math.ceil(minzoom))
   return { minzoom: first, maxzoom: Math.max(first, shown(Math.floor(maxzoom))) }
@@ -99,9 +99,9 @@ function zoomsOf({ minzoom, maxzoom }: MapConfig) {
 /** MapLibre shows no more. */
 const deepestZoom = 22
 
-const tiledLayers = ({ layers }: MapConfig) => layers.filter(({ source }) => source !== null)
+const tiledLayers = ({ layers }: CheckedMapConfig) => layers.filter(({ source }) => source !== null)
 
-const layersOf = (style: readonly Members[] | undefined, config: MapConfig, theme: Theme) =>
+const layersOf = (style: readonly Members[] | undefined, config: CheckedMapConfig, theme: Theme) =>
   style
     ? withSourceLayers(style)
     : defaultStyle(

@@ -1,5 +1,5 @@
 import type { LayergroupDocument, TileJson } from '../../contract/documents.ts'
-import type { MapConfig, MapLayer } from '../../maps/map-config.ts'
+import type { CheckedMapConfig, MapLayer } from '../../maps/map-config.ts'
 import type { InstantiatedMap } from '../../maps/maps.ts'
 import { type PlannedLayer, propertiesOf } from '../../maps/plan-map.ts'
 import type { Bounds } from '../../tiles/describe-layers.ts'
@@ -85,7 +85,7 @@ export function mapTileJson({ layers }: InstantiatedMap, { name, tiles, bounds }
 }
 
 /** A source has nothing to compute: its dataviews and layers read it when they are asked. */
-function analysesOf({ analyses }: MapConfig, url: string) {
+function analysesOf({ analyses }: CheckedMapConfig, url: string) {
   const nodes = analyses.map((id) => {
     const address = bothWays(`${url}/analysis/node/${encodeURIComponent(id)}`)
     return [id, { status: 'ready', url: address }] as const

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { Account, Principal } from '../../auth/account.ts'
 import { errors } from '../../errors.ts'
-import type { MapConfig } from '../../maps/map-config.ts'
+import type { CheckedMapConfig } from '../../maps/map-config.ts'
 import type { OpenedMap } from '../../maps/maps.ts'
 import type { ReaderOf } from '../../maps/named/named-layers.ts'
 import { identifyCaller, mapsCaller } from '../middleware/authenticate.ts'
@@ -24,7 +24,7 @@ export async function mapOf(
 export function strictestReader({
   config,
   readerOf,
-}: Readonly<{ config: MapConfig; readerOf: ReaderOf }>): Principal {
+}: Readonly<{ config: CheckedMapConfig; readerOf: ReaderOf }>): Principal {
   const readers = config.layers.map(readerOf)
   return readers.find(({ key }) => key.type !== 'default') ?? readers[0] ?? readerOf({ template: null })
 }

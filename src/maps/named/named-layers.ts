@@ -4,7 +4,13 @@ import { errors } from '../../errors.ts'
 import type { Databases } from '../../postgres/databases.ts'
 import type { Secrets } from '../../secrets.ts'
 import { inLayer } from '../../tiles/in-layer.ts'
-import { type MapConfig, type MapLayer, mostLayers, readMapConfig, tooManyLayers } from '../map-config.ts'
+import {
+  type CheckedMapConfig,
+  type MapLayer,
+  mostLayers,
+  readMapConfig,
+  tooManyLayers,
+} from '../map-config.ts'
 import { isMembers, type Members } from '../members.ts'
 import { expandLayers, isNamed, labelOf, type NamedLayer } from './expand-layers.ts'
 import { isTemplateName } from './template.ts'
@@ -28,7 +34,7 @@ export type FoundTemplates<T extends TemplateHead = TemplateHead> = Readonly<{
 }>
 
 /** A config with the layers of its templates. `characters`: of all of it as JSON. */
-export type ReadConfig = Readonly<{ config: MapConfig; characters: number }>
+export type ReadConfig = Readonly<{ config: CheckedMapConfig; characters: number }>
 
 /** The principal whose key reads a layer. */
 export type ReaderOf = (layer: Pick<MapLayer, 'template'>) => Principal
@@ -98,7 +104,7 @@ export class NamedLayers {
    */
   async readers(
     principal: Principal,
-    { layers }: MapConfig,
+    { layers }: CheckedMapConfig,
     tokens: readonly string[] | null,
     found?: FoundTemplates,
   ): Promise<ReaderOf | undefined> {

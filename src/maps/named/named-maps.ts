@@ -9,7 +9,7 @@ import type { AbortLike } from '../../postgres/pools/interruption.ts'
 import type { Secrets } from '../../secrets.ts'
 import type { Bounds } from '../../tiles/describe-layers.ts'
 import type { Tiles } from '../../tiles/tiles.ts'
-import type { MapConfig } from '../map-config.ts'
+import type { CheckedMapConfig } from '../map-config.ts'
 import type { InstantiatedMap, Maps, OpenedMap } from '../maps.ts'
 import { isMembers, letOthersIn, type Members } from '../members.ts'
 import { StyleChecks } from './check-style.ts'
@@ -65,7 +65,7 @@ export type OpenTemplate = Admitted & TemplateText & Readonly<{ stored: Template
 export type ShownMap = Readonly<{
   template: OpenTemplate
   /** With the defaults of its placeholders. */
-  config: MapConfig
+  config: CheckedMapConfig
   view: View
   /** Where its rows are, if `view` does not say what to show and they can be read. */
   bounds: Bounds | null
@@ -307,7 +307,7 @@ const knownCharacters = 4 * 1024 ** 2
 const boundsMs = 5_000
 const failedMs = 1_000
 
-const tiledIds = ({ layers }: MapConfig) => layers.filter(({ source }) => source).map(({ id }) => id)
+const tiledIds = ({ layers }: CheckedMapConfig) => layers.filter(({ source }) => source).map(({ id }) => id)
 
 /** A key manages its own templates, the master key all. */
 const ownOnly = ({ key }: Principal) => (key.type === 'master' ? undefined : key.id)
