@@ -4,7 +4,7 @@ import type { Host } from '../postgres/hosts.ts'
 import { adminTarget } from '../postgres/session-target.ts'
 import { tenantDatabasePattern, tenantRolePattern } from '../postgres/tenant-names.ts'
 import { type Check, patienceMs } from './check.ts'
-import { type Names, readKnownNames } from './doctor-store.ts'
+import { readKnownNames, type TenantNames } from './doctor-store.ts'
 
 /** Compares what is on the hosts with the control database. */
 export async function checkOrphans(installation: Installation): Promise<readonly Check[]> {
@@ -31,7 +31,7 @@ async function checkHost(installation: Installation, host: Host): Promise<readon
 }
 
 /** `closed`: databases that take no connections. */
-type PresentNames = Names & Readonly<{ closed: readonly string[] }>
+type PresentNames = TenantNames & Readonly<{ closed: readonly string[] }>
 
 async function readPresent({ databases, namespace }: Installation, hostId: number): Promise<PresentNames> {
   return databases.admin.use(adminTarget(databases.hosts, hostId), async (session) => {

@@ -1,9 +1,9 @@
 import type { Queryable } from '../postgres/transaction.ts'
 
-export type Names = Readonly<{ databases: readonly string[]; roles: readonly string[] }>
+export type TenantNames = Readonly<{ databases: readonly string[]; roles: readonly string[] }>
 
 /** `spareRoles` are of future members. They may be missing. */
-type KnownNames = Names & Readonly<{ spareRoles: readonly string[] }>
+type KnownNames = TenantNames & Readonly<{ spareRoles: readonly string[] }>
 
 /** What should be on a host. Includes half-made accounts: another process may be working on them. */
 export async function readKnownNames(control: Queryable, hostId: number): Promise<KnownNames> {

@@ -20,7 +20,7 @@ export type QueryNames = Readonly<{
 export function namesInQuery(text: string): QueryNames | undefined {
   const statement = pageableStatement(text)
   if (!statement) return undefined
-  const found = new Names()
+  const found = new NameCollector()
   try {
     return found.read({ SelectStmt: statement.node }) ? found.names() : undefined
   } catch (error) {
@@ -30,7 +30,7 @@ export function namesInQuery(text: string): QueryNames | undefined {
   }
 }
 
-class Names {
+class NameCollector {
   readonly #relations = new Set<string>()
   readonly #unqualified = new Set<string>()
   readonly #withs = new Set<string>()

@@ -130,11 +130,11 @@ export async function clearTarget(session: Session, namespace: string): Promise<
   await drop(draft)
 }
 
-type Names = Readonly<{ databases: readonly string[]; roles: readonly string[] }>
+type InstallationNames = Readonly<{ databases: readonly string[]; roles: readonly string[] }>
 
 /** Databases and roles that are named as those of an installation. */
-async function namesOn(session: Session, namespace: string): Promise<Names> {
-  const { rows } = await session.query<Names>(
+async function namesOn(session: Session, namespace: string): Promise<InstallationNames> {
+  const { rows } = await session.query<InstallationNames>(
     `select array(select datname::text from pg_catalog.pg_database where datname = any ($1) or datname ~ $2) as databases,
        array(select rolname::text from pg_catalog.pg_roles where rolname ~ $2) as roles`,
     [[namespace, templateName(namespace), restoreDraftName(namespace)], `^${namespace}_[uo][0-9]+(_|$)`],

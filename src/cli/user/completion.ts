@@ -68,13 +68,17 @@ async function valuesOf(kind: ArgumentKind): Promise<readonly string[]> {
 }
 
 /** By the kind of argument. */
-type Names = Readonly<Record<'table' | 'key' | 'job' | 'query', readonly string[]>>
+type CompletionNames = Readonly<Record<'table' | 'key' | 'job' | 'query', readonly string[]>>
 
 /** Names are kept for a minute, tokens never. */
-async function cachedNames(folder: string, account: string, ask: () => Promise<Names>): Promise<Names> {
+async function cachedNames(
+  folder: string,
+  account: string,
+  ask: () => Promise<CompletionNames>,
+): Promise<CompletionNames> {
   const path = join(folder, `names-${createHash('sha256').update(account).digest('hex').slice(0, 16)}.json`)
   const kept = await readFile(path, 'utf8').then(JSON.parse, () => undefined)
-  if (kept && Date.now() - kept.at < 60_000) return kept as Names
+  if (kept && Date.now() - kept.at < 60_000) return kept as CompletionNames
   const names = await ask()
   await makeFolder(folder, 0o700)
   await writeFile(path, JSON.stringify({ at: Date.now(), ...names }), { mode: 0o600 })
@@ -82,7 +86,7 @@ async function cachedNames(folder: string, account: string, ask: () => Promise<N
 }
 
 /** Gives up after 2 seconds, because the person waits. Only a master key may list keys, jobs and queries. */
-async function askNames(baseUrl: string, username: string, token: string): Promise<Names> {
+async function askNames(baseUrl: string, username: string, token: string): Promise<CompletionNames> {
   const client = createClient({ baseUrl, username, token, retries: 0 })
   const late = setTimeout(() => client.close(), 2_000)
   try {
