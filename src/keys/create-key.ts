@@ -15,7 +15,7 @@ import { findKeyByName, insertKey, isRoleOfKey, lockOwner, nextKeyId } from './k
 import { removeKeyRole } from './remove-key-role.ts'
 import { settleTemporaryTables } from './temporary-tables.ts'
 
-export type NewKey = Readonly<{
+export type WantedKey = Readonly<{
   name: string
   grants: WantedGrants
   description?: string | undefined
@@ -29,7 +29,7 @@ export type NewKey = Readonly<{
  * Creates a regular key: its role with all grants, then its record. The role is committed first, so that a crash in
  * between leaves a role without a record, which repair removes, and never a key that does not work.
  */
-export async function createKey(context: KeysContext, account: Account, request: NewKey): Promise<Key> {
+export async function createKey(context: KeysContext, account: Account, request: WantedKey): Promise<Key> {
   const { control } = context.databases
   const { name, grants, description, expiresAt, readFrom } = request
   let record: KeyRecord | undefined
@@ -61,7 +61,7 @@ async function reserveKeyId(
   tx: ClientBase,
   context: KeysContext,
   account: Account,
-  { name, defaultQuota }: NewKey,
+  { name, defaultQuota }: WantedKey,
 ): Promise<number> {
   const { keyQuota, keyCount } = await lockForCaller(tx, context, account)
   const quota = keyQuota ?? defaultQuota

@@ -3,7 +3,7 @@ import type { KeyType, ReadFrom } from '../../contract/key-names.ts'
 import { defaultKeyName, keyOrders, keyTypes, masterKeyName, readFroms } from '../../contract/key-names.ts'
 import { maxKeyDescriptionLength, maxKeyNameLength } from '../../contract/limits.ts'
 import { errors } from '../../errors.ts'
-import { faultTexts, type NewKey } from '../../keys/create-key.ts'
+import { faultTexts, type WantedKey } from '../../keys/create-key.ts'
 import type { SchemaGrant, TableGrant, WantedGrants } from '../../keys/grants.ts'
 import type { WantedKeys } from '../../keys/key.ts'
 import type { WantedKeyChanges } from '../../keys/update-key.ts'
@@ -27,7 +27,7 @@ export function readNewKey(body: unknown): { name: string; grants: WantedGrants 
 }
 
 /** The same for a key with description and expiry. */
-export function readFullKey(body: unknown): Omit<NewKey, 'defaultQuota'> {
+export function readFullKey(body: unknown): Omit<WantedKey, 'defaultQuota'> {
   const {
     description,
     expires_at,
