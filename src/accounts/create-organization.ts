@@ -21,7 +21,7 @@ import {
 } from './organization-store.ts'
 import { insertDraftUser } from './user-store.ts'
 
-export type NewOrganization = Readonly<{
+export type WantedOrganization = Readonly<{
   name: string
   owner: Readonly<{ username: string; quotaBytes?: number | undefined; masterToken?: string | undefined }>
 }>
@@ -31,7 +31,7 @@ export type CreatedOrganization = Readonly<{ organization: Organization; owner: 
 /** Creates an organization, its database and its owner: all of it, or nothing. */
 export async function createOrganization(
   installation: Installation,
-  request: NewOrganization,
+  request: WantedOrganization,
 ): Promise<CreatedOrganization> {
   checkAccountName('organization name', request.name)
   checkAccountName('username', request.owner.username)
@@ -55,7 +55,7 @@ async function draft(
   installation: Installation,
   tx: ClientBase,
   client: PoolClient,
-  { name, owner }: NewOrganization,
+  { name, owner }: WantedOrganization,
   hostIds: readonly number[],
 ) {
   const hostId = await hostForNew(installation, tx, hostIds)

@@ -1,5 +1,5 @@
 import type { FastifyRequest, FastifySchemaValidationError } from 'fastify'
-import type { NewOrganization } from '../../accounts/create-organization.ts'
+import type { WantedOrganization } from '../../accounts/create-organization.ts'
 import type { NewUser } from '../../accounts/create-user.ts'
 import type { UserChanges } from '../../accounts/update-user.ts'
 import type { WantedActivity } from '../../activity/list-activity.ts'
@@ -74,7 +74,7 @@ export function readRegeneration(request: FastifyRequest): Readonly<{ areAll: bo
   return { areAll: validBody<Readonly<{ all_keys?: boolean }>>(request).all_keys ?? false }
 }
 
-export function readNewOrganization(request: FastifyRequest): NewOrganization {
+export function readNewOrganization(request: FastifyRequest): WantedOrganization {
   const { name, owner } = validBody<wire.NewOrganization>(request)
   return {
     name,
