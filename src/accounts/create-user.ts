@@ -19,7 +19,7 @@ import { releaseSpares, reserveSpares, type SpareMember, takeSpare } from './spa
 import { admitToDatabase, createRoles } from './tenant-roles.ts'
 import { closeDraftUser, type DraftUser, insertDraftUser, setUserState } from './user-store.ts'
 
-export type NewUser = Readonly<{
+export type WantedUser = Readonly<{
   username: string
   quotaBytes?: number | undefined
   organization?: string | undefined
@@ -30,7 +30,7 @@ export type NewUser = Readonly<{
 export type CreatedUser = Readonly<{ account: Account; masterToken: string }>
 
 /** Creates a user with database or schema, roles and the two first keys. If any of it fails, nothing is left. */
-export async function createUser(installation: Installation, request: NewUser): Promise<CreatedUser> {
+export async function createUser(installation: Installation, request: WantedUser): Promise<CreatedUser> {
   checkAccountName('username', request.username)
   checkQuota(request.quotaBytes)
   await checkMasterToken(installation, request.masterToken)
@@ -50,7 +50,7 @@ async function draftUser(
   installation: Installation,
   tx: ClientBase,
   client: PoolClient,
-  request: NewUser,
+  request: WantedUser,
   hostIds: readonly number[],
 ): Promise<DraftedUser> {
   const { namespace } = installation
@@ -90,7 +90,7 @@ type UserPlace = Pick<DraftUser, 'organizationId' | 'orgRole' | 'databaseId' | '
 async function placeAlone(
   installation: Installation,
   tx: ClientBase,
-  request: NewUser,
+  request: WantedUser,
   hostIds: readonly number[],
 ): Promise<UserPlace> {
   if (request.isOrgAdmin) throw errors.accountInvalid('Only a member of an organization can be its admin')
@@ -105,7 +105,7 @@ async function placeAlone(
 
 async function placeInOrganization(
   tx: ClientBase,
-  request: NewUser,
+  request: WantedUser,
   organization: string,
 ): Promise<UserPlace> {
   const found = await shareOrganization(tx, organization)

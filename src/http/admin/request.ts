@@ -1,6 +1,6 @@
 import type { FastifyRequest, FastifySchemaValidationError } from 'fastify'
 import type { WantedOrganization } from '../../accounts/create-organization.ts'
-import type { NewUser } from '../../accounts/create-user.ts'
+import type { WantedUser } from '../../accounts/create-user.ts'
 import type { UserChanges } from '../../accounts/update-user.ts'
 import type { WantedActivity } from '../../activity/list-activity.ts'
 import type { WantedAudit } from '../../audit/audit-store.ts'
@@ -22,7 +22,7 @@ import {
   zonedTime,
 } from '../middleware/parameters.ts'
 
-export function readNewUser(request: FastifyRequest): NewUser {
+export function readNewUser(request: FastifyRequest): WantedUser {
   const { username, quota_in_bytes, organization, org_admin, api_key } = validBody<wire.NewUser>(request)
   return {
     username,

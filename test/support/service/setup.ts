@@ -6,7 +6,7 @@ import { after, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
 import { createOrganization } from '../../../src/accounts/create-organization.ts'
-import { createUser, type NewUser } from '../../../src/accounts/create-user.ts'
+import { createUser, type WantedUser } from '../../../src/accounts/create-user.ts'
 import { deleteOrganization } from '../../../src/accounts/delete-organization.ts'
 import { deleteUser } from '../../../src/accounts/delete-user.ts'
 import type { Account } from '../../../src/auth/account.ts'
@@ -55,7 +55,7 @@ export type Setup = Readonly<{
   /** Runs SQL as the administrator in any database of the cluster. */
   admin: (text: string, values?: unknown[], database?: string) => Promise<pg.QueryResult>
   user: TestUser
-  createUser: (request?: Partial<NewUser>) => Promise<TestUser>
+  createUser: (request?: Partial<WantedUser>) => Promise<TestUser>
   /** An organization with its owner; create members with createUser({ organization }). */
   createOrganization: () => Promise<{ name: string; owner: TestUser }>
 }>
@@ -66,7 +66,7 @@ export async function setup(t: TestContext, options: SetupOptions = {}): Promise
   const { installation } = service.services
   const undo: (() => Promise<void>)[] = []
   t.after(() => undoAll(undo))
-  const newUser = async (request: Partial<NewUser> = {}) => {
+  const newUser = async (request: Partial<WantedUser> = {}) => {
     const { account, masterToken } = await createUser(installation, {
       username: randomName('user'),
       ...request,
