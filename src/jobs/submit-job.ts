@@ -18,7 +18,7 @@ export type JobsContext = Readonly<{ databases: Databases; config: Config; jobQu
 export type SubmittedJob = Readonly<{ job: Job; isReplay: boolean }>
 
 /** Whom a job tells. `write` writes it before the job is written. */
-export type Notices = Readonly<{
+export type JobNotices = Readonly<{
   wanted: readonly unknown[]
   write: (control: Queryable, id: string) => Promise<void>
 }>
@@ -32,7 +32,7 @@ export async function submitJob(
   account: Account,
   definition: JobDefinition,
   idempotencyKey?: string,
-  notices: Notices = noNotices,
+  notices: JobNotices = noNotices,
 ): Promise<SubmittedJob> {
   const newJob = { id: randomUUID(), account, definition, idempotencyKey: null, requestHash: null }
   if (idempotencyKey === undefined) {
@@ -53,7 +53,7 @@ export async function submitJob(
   })
 }
 
-const noNotices: Notices = { wanted: [], write: async () => undefined }
+const noNotices: JobNotices = { wanted: [], write: async () => undefined }
 
 /** Written alone: jobs that share a commit are one message. */
 const isLong = (definition: JobDefinition) => JSON.stringify(definition).length > maxJobCharacters
@@ -65,7 +65,7 @@ function created(config: Config, { id, account, definition }: NewJob, at: Date |
 
 type Request = Readonly<{ key: string; hash: Buffer }>
 
-function hashOf(definition: JobDefinition, wanted: Notices['wanted']): Buffer {
+function hashOf(definition: JobDefinition, wanted: JobNotices['wanted']): Buffer {
   // Without notices as in 0.1.0, whose keys are still stored.
   const request = wanted.length > 0 ? [definition, wanted] : definition
   return createHash('sha256').update(JSON.stringify(request)).digest()
