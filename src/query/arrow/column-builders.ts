@@ -72,14 +72,18 @@ export abstract class ColumnBuilder {
 }
 
 type Common = Readonly<{ length: number; nullCount: number; nullBitmap: Uint8Array | undefined }>
-type Numbers = Int16Array | Int32Array | Uint32Array | Float32Array | Float64Array
+type NumberArray = Int16Array | Int32Array | Uint32Array | Float32Array | Float64Array
 
 /** One number a row. */
 export class NumberBuilder extends ColumnBuilder {
   readonly #read: (row: Buffer, start: number, end: number) => number
-  #values: Numbers
+  #values: NumberArray
 
-  constructor(type: DataType, values: Numbers, read: (row: Buffer, start: number, end: number) => number) {
+  constructor(
+    type: DataType,
+    values: NumberArray,
+    read: (row: Buffer, start: number, end: number) => number,
+  ) {
     super(type)
     this.#values = values
     this.#read = read
@@ -295,7 +299,7 @@ export const writeBytea: WriteBytes = (target, at, row, start, end) =>
 
 export { writeWkb }
 
-function grown<A extends Numbers | Uint8Array>(old: A, least: number): A {
+function grown<A extends NumberArray | Uint8Array>(old: A, least: number): A {
   const length = Math.max(Math.ceil(least), old.length * 2)
   // A whole number of 128 bits.
   const larger = new (old.constructor as new (length: number) => A)(Math.ceil(length / 4) * 4)
