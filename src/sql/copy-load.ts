@@ -54,16 +54,16 @@ export function copyInto(load: CopyLoad, table: string, columns: readonly string
   return `${before}${table}${list}${after}`
 }
 
-type Options = ReadonlyMap<string, Node | undefined>
+type CopyOptions = ReadonlyMap<string, Node | undefined>
 
-function optionsOf(copy: CopyStmt): Options {
+function optionsOf(copy: CopyStmt): CopyOptions {
   const options = (copy.options ?? []).map(taggedNode)
   return new Map(
     options.flatMap(({ tag, node }) => (tag === 'DefElem' ? [[node.defname ?? '', node.arg] as const] : [])),
   )
 }
 
-function dialectOf(options: Options): CopyDialect {
+function dialectOf(options: CopyOptions): CopyDialect {
   const format = wordOf(options, 'format') ?? 'text'
   const quote = wordOf(options, 'quote') ?? '"'
   return {
@@ -75,19 +75,19 @@ function dialectOf(options: Options): CopyDialect {
   }
 }
 
-function headerOf(options: Options): CopyDialect['header'] {
+function headerOf(options: CopyOptions): CopyDialect['header'] {
   if (wordOf(options, 'header')?.toLowerCase() === 'match') return 'matched'
   return isOn(options, 'header') ? 'ignored' : 'none'
 }
 
 /** An option without a value is on. */
-function isOn(options: Options, name: string): boolean {
+function isOn(options: CopyOptions, name: string): boolean {
   if (!options.has(name)) return false
   const value = wordOf(options, name)
   return value === undefined || /^(true|on|1)$/i.test(value)
 }
 
-function wordOf(options: Options, name: string): string | undefined {
+function wordOf(options: CopyOptions, name: string): string | undefined {
   const arg = options.get(name)
   if (!arg) return undefined
   const { tag, node } = taggedNode(arg)

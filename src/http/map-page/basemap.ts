@@ -7,10 +7,10 @@ export const themes = ['light', 'dark'] as const
 export type Theme = (typeof themes)[number]
 
 type Drawn = Readonly<{ kind: 'world' | 'none' | 'tiles'; sources: Members; layers: readonly Members[] }>
-type Options = Readonly<{ world: string | undefined; theme: Theme; allowed: readonly Basemap[] }>
+type BasemapOptions = Readonly<{ world: string | undefined; theme: Theme; allowed: readonly Basemap[] }>
 
 /** What is drawn below the layers of a map. An address that is no longer allowed draws nothing. */
-export function basemapOf(basemap: string, { world, theme, allowed }: Options): Drawn {
+export function basemapOf(basemap: string, { world, theme, allowed }: BasemapOptions): Drawn {
   const { water, land, border } = colours[theme]
   if (basemap === 'world' && world !== undefined) return worldOf(world, theme)
   const known = allowed.find(({ address }) => address === basemap)
