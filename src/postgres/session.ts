@@ -11,7 +11,7 @@ import { WireQuery, type WireText } from './wire/wire-query.ts'
 
 export type Flow = Readonly<{ rowsOut: number; rowsIn: number; bytesOut: number; bytesIn: number }>
 
-type Owner = Readonly<{
+type SessionOwner = Readonly<{
   onClean: (session: Session) => void
   /** `isCut`: in the middle of a statement, so the backend may still run. */
   onGone: (session: Session, isCut: boolean) => void
@@ -28,7 +28,7 @@ export class Session {
   onFree: (() => void) | null = null
   /** Called when the connection has ended, for whatever reason. */
   onEnd: (() => void) | null = null
-  readonly #owner: Owner
+  readonly #owner: SessionOwner
   readonly #answerMs: number
   readonly #rows = new RowCounts()
   #transactionStatus: WireOutcome['transactionStatus'] = 'I'
@@ -42,7 +42,7 @@ export class Session {
   #endReason: AppError | null = null
 
   /** `answerMs`: the longest silence while waiting for `query` or for cleaning. */
-  constructor(target: SessionTarget, client: Client, answerMs: number, owner: Owner) {
+  constructor(target: SessionTarget, client: Client, answerMs: number, owner: SessionOwner) {
     this.target = target
     this.client = client
     this.#answerMs = answerMs

@@ -108,14 +108,14 @@ async function backendStartOf({ databases }: WorkContext, { target, processId }:
   return rows[0]?.start ?? ''
 }
 
-type Owner = Readonly<{ account: Account; role: string }>
+type ImportOwner = Readonly<{ account: Account; role: string }>
 
 /** One attempt at an import. */
 class ImportWork {
   readonly #context: WorkContext
   readonly #run: JobRun
   readonly #record: ImportRecord
-  readonly #owner: Owner
+  readonly #owner: ImportOwner
   readonly #meter = new ProgressMeter()
   readonly #warnings = new Warnings()
   readonly #rejects: Rejects | undefined
@@ -125,7 +125,7 @@ class ImportWork {
   readonly #timers: NodeJS.Timeout[]
   readonly #onInterrupt = () => this.#stop.abort()
 
-  constructor(context: WorkContext, run: JobRun, record: ImportRecord, owner: Owner) {
+  constructor(context: WorkContext, run: JobRun, record: ImportRecord, owner: ImportOwner) {
     this.#context = context
     this.#run = run
     this.#record = record
