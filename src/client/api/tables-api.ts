@@ -4,9 +4,9 @@ import type { DatasetOrder, Privacy, TableOrder } from '../../contract/table-nam
 import { type Connection, sendForText } from '../http/send.ts'
 import { sendForJson } from '../http/send-checked.ts'
 
-type Paging = Readonly<{ page?: number; per_page?: number; order_direction?: SortOrder }>
-export type TableListing = Paging & Readonly<{ order?: TableOrder }>
-export type DatasetListing = Paging & Readonly<{ order?: DatasetOrder }>
+type PageQuery = Readonly<{ page?: number; per_page?: number; order_direction?: SortOrder }>
+export type TableListing = PageQuery & Readonly<{ order?: TableOrder }>
+export type DatasetListing = PageQuery & Readonly<{ order?: DatasetOrder }>
 
 export function tablesOf(connection: Connection, name: string) {
   const one = (table: string) => ({ parameters: { name, table } })
