@@ -36,13 +36,13 @@ export const wholeWorld: TileView = { place: { z: 0, x: 0, y: 0 }, margin: 0 }
 
 const token = /!(?:bbox|pixel_width|pixel_height|scale_denominator)!/
 type Token = 'bbox' | 'pixel_width' | 'pixel_height' | 'scale_denominator'
-type Part = string | Readonly<{ token: Token }>
+type SqlPart = string | Readonly<{ token: Token }>
 
-const partOf = (lexeme: Lexeme): Part =>
+const partOf = (lexeme: Lexeme): SqlPart =>
   lexeme.kind === 'hole' ? { token: lexeme.open.slice(1, -1) as Token } : textOf(lexeme)
 
 /** Without semicolons after the statement. */
-function withoutEnd(parts: readonly Part[]): readonly Part[] {
+function withoutEnd(parts: readonly SqlPart[]): readonly SqlPart[] {
   let end = parts.length
   for (let at = parts.length - 1; at >= 0; at--) {
     const part = parts[at]!

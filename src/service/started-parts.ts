@@ -2,24 +2,24 @@ import type { Log } from '../log/log.ts'
 import { settlesWithin } from '../waiting/settles-within.ts'
 
 /** A started part of a process, and how to stop it. */
-type Part = Readonly<{ name: string; limitMs: number; stop: () => unknown }>
+type StartedPart = Readonly<{ name: string; limitMs: number; stop: () => unknown }>
 
 /** Stops parts in reverse order. A part that takes too long is logged and left behind. */
 export class StartedParts {
   readonly #log: Log
-  readonly #groups: Part[][] = []
+  readonly #groups: StartedPart[][] = []
   #stopped: Promise<void> | undefined
 
   constructor(log: Log) {
     this.#log = log
   }
 
-  push(part: Part): void {
+  push(part: StartedPart): void {
     this.#groups.push([part])
   }
 
   /** Is stopped at the same time as the previous one. */
-  pushBeside(part: Part): void {
+  pushBeside(part: StartedPart): void {
     const group = this.#groups.at(-1)
     if (group) group.push(part)
     else this.push(part)
@@ -34,7 +34,7 @@ export class StartedParts {
     for (const group of this.#groups.reverse()) await Promise.all(group.map((part) => this.#stopPart(part)))
   }
 
-  async #stopPart({ name, limitMs, stop }: Part): Promise<void> {
+  async #stopPart({ name, limitMs, stop }: StartedPart): Promise<void> {
     const stopped = Promise.resolve()
       .then(stop)
       .catch((error: unknown) => this.#log.error({ err: error, part: name }, 'stopping failed'))

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Installation } from '../../hosts/installation.ts'
-import { type Chosen, chooseEntries, type Part } from '../../postgres/dump/contents.ts'
+import { type Chosen, chooseEntries, type DumpPart } from '../../postgres/dump/contents.ts'
 import type { DumpPrograms } from '../../postgres/dump/find-programs.ts'
 import { loginEnvironment } from '../../postgres/dump/programs-login.ts'
 import { type Program, pipePrograms, runProgram } from '../../postgres/dump/run-program.ts'
@@ -70,7 +70,7 @@ class Copier {
     return chooseEntries(listed, owners)
   }
 
-  async #restorePart(archive: string, { owner, list }: Part, options: readonly string[]): Promise<void> {
+  async #restorePart(archive: string, { owner, list }: DumpPart, options: readonly string[]): Promise<void> {
     const file = join(this.#folder, 'list')
     await writeFile(file, list)
     await runProgram(await this.#restore(owner, [...options, `--use-list=${file}`, archive]))

@@ -33,10 +33,10 @@ export async function readFields(
   return fields
 }
 
-type Part = Readonly<{ name: string; isFile: boolean; bytes: Buffer; isTruncated: boolean }>
+type FormPart = Readonly<{ name: string; isFile: boolean; bytes: Buffer; isTruncated: boolean }>
 
 /** Turns the parser's errors into a 400. The parser never ends at a part without a name, so there is a time limit. */
-async function* partsOf(request: FastifyRequest, maxBytes: number): AsyncGenerator<Part> {
+async function* partsOf(request: FastifyRequest, maxBytes: number): AsyncGenerator<FormPart> {
   // A file is returned as bytes. A field would be decoded according to its own part's headers.
   const limits = { fileSize: maxBytes, parts: mostParts, headerPairs: mostParts }
   const parts = request.files({ limits, isPartAFile: () => true })

@@ -8,7 +8,7 @@ import { type Spool, uploadedFile } from '../../imports/spool.ts'
 import { sendContinue } from '../copy/expect-continue.ts'
 import { Stall } from '../imports/stall.ts'
 import { StandingWatch } from '../imports/standing-watch.ts'
-import type { Part } from './request.ts'
+import type { SentPart } from './request.ts'
 
 type Receiving = Readonly<{
   principal: Principal
@@ -23,7 +23,7 @@ type Receiving = Readonly<{
  * Stores the bytes of a request and answers up to where the file is there. After a cut the bytes that came count, unless
  * they have a checksum, which is of all of them.
  */
-export async function receivePart(receiving: Receiving, part: Part): Promise<number> {
+export async function receivePart(receiving: Receiving, part: SentPart): Promise<number> {
   const { held, spool } = receiving
   const { id, length } = held.record
   if (part.offset + (part.bytes ?? 0) > length) throw errors.importTooLarge(length)

@@ -68,14 +68,14 @@ export function readUploadId({ params }: FastifyRequest): string {
 }
 
 /** One request with bytes. */
-export type Part = Readonly<{
+export type SentPart = Readonly<{
   offset: number
   /** Undefined: it comes in chunks. */
   bytes: number | undefined
   checksum: Checksum | undefined
 }>
 
-export function readPart({ headers }: FastifyRequest): Part {
+export function readPart({ headers }: FastifyRequest): SentPart {
   if (headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase() !== partType)
     throw errors.unsupportedMedia(`The Content-Type must be ${partType}`)
   if (headers['content-encoding'] !== undefined)

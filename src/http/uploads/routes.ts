@@ -28,12 +28,12 @@ import { finish, hasImport } from './finish.ts'
 import { receivePart } from './receive-part.ts'
 import {
   metadataOf,
-  type Part,
   readLength,
   readPart,
   readUploadId,
   readWish,
   requireVersion,
+  type SentPart,
   tusVersion,
   type UploadWish,
 } from './request.ts'
@@ -259,7 +259,7 @@ type Appending = Readonly<{
 }>
 
 /** Returns the upload after the request. */
-async function appendHeld(services: Services, appending: Appending, part: Part): Promise<UploadRecord> {
+async function appendHeld(services: Services, appending: Appending, part: SentPart): Promise<UploadRecord> {
   const { principal, request, reply, held, spool } = appending
   const record = await settleHeld(services, held)
   if (record.state === 'done') return record
@@ -282,7 +282,7 @@ function answerLast(
   request: FastifyRequest,
   reply: FastifyReply,
   record: UploadRecord,
-  { offset, bytes }: Part,
+  { offset, bytes }: SentPart,
 ): FastifyReply {
   if (offset + (bytes ?? record.length - offset) !== record.length) checkOffset(reply, record, { offset })
   reply.header('Upload-Offset', record.length)
@@ -314,7 +314,7 @@ function importPath(
 function checkOffset(
   reply: FastifyReply,
   { received }: UploadRecord,
-  { offset }: Pick<Part, 'offset'>,
+  { offset }: Pick<SentPart, 'offset'>,
 ): void {
   if (offset === received) return
   reply.header('Upload-Offset', received)

@@ -2,7 +2,7 @@
 type ArchiveEntry = Readonly<{ line: string; catalog: string; oid: string; rest: string }>
 
 /** Entries that follow each other and belong to one user. */
-export type Part = Readonly<{
+export type DumpPart = Readonly<{
   /** The master role of the user. */
   owner: string
   /** Lines for `pg_restore --use-list`. */
@@ -13,7 +13,7 @@ export type Part = Readonly<{
 /** What to restore of an archive. */
 export type Chosen = Readonly<{
   /** In the order in which they can be restored. */
-  parts: readonly Part[]
+  parts: readonly DumpPart[]
   /** The oids of the materialized views that hold rows, in the order in which they can be filled. */
   filled: readonly string[]
 }>
