@@ -25,7 +25,7 @@ import { type FoundTemplates, NamedLayers, type ReadConfig, type ReaderOf } from
 import type { LayerPlan } from './plan-layer.ts'
 import { layerError, type PlannedLayer, planLayers, statsMs } from './plan-map.ts'
 
-type Parts = Readonly<{
+type MapsParts = Readonly<{
   config: Config
   databases: Databases
   tiles: Tiles
@@ -89,7 +89,7 @@ export class Maps {
   })
   #sweptAt = Number.NEGATIVE_INFINITY
 
-  constructor(parts: Parts) {
+  constructor(parts: MapsParts) {
     this.#config = parts.config
     this.#databases = parts.databases
     this.#tiles = parts.tiles

@@ -17,7 +17,7 @@ import { isTemplateName } from './template.ts'
 import { findTemplateHeads, findTemplates, type StoredTemplate, type TemplateHead } from './template-store.ts'
 import { matchingToken } from './viewer-tokens.ts'
 
-type Parts = Readonly<{ databases: Databases; directory: Directory; secrets: Secrets }>
+type NamedLayersParts = Readonly<{ databases: Databases; directory: Directory; secrets: Secrets }>
 
 /** A config whose named layers name the revision of their template, in place of tokens. It can be kept. */
 export type PinnedConfig<T extends TemplateHead = StoredTemplate> = Readonly<{
@@ -41,9 +41,9 @@ export type ReaderOf = (layer: Pick<MapLayer, 'template'>) => Principal
 
 /** Layers of type `named`: those of a named map inside of another map. They are read as the key that made the named map. */
 export class NamedLayers {
-  readonly #parts: Parts
+  readonly #parts: NamedLayersParts
 
-  constructor(parts: Parts) {
+  constructor(parts: NamedLayersParts) {
     this.#parts = parts
   }
 

@@ -33,7 +33,7 @@ import { readView, requireBasemap, type View } from './view.ts'
 import { requireOwnIds, withSourceLayers } from './view-style.ts'
 import { matchingToken } from './viewer-tokens.ts'
 
-type Parts = Readonly<{
+type NamedMapsParts = Readonly<{
   config: Config
   databases: Databases
   directory: Directory
@@ -73,7 +73,7 @@ export type ShownMap = Readonly<{
 
 /** Templates of maps. Managed by keys, opened by anyone who has their token; each runs as the key that made it. */
 export class NamedMaps {
-  readonly #parts: Parts
+  readonly #parts: NamedMapsParts
   readonly #styles = new StyleChecks()
   /** By revision. Who may open a template, and as whom it runs, is looked up each time. */
   readonly #texts = new LRUCache<string, TemplateText>({ max: 1_000, maxSize: knownCharacters })
@@ -82,7 +82,7 @@ export class NamedMaps {
   /** By revision. */
   readonly #bounds = new LRUCache<string, Promise<Bounds | null>>({ max: 1_000, ttl: boundsMs })
 
-  constructor(parts: Parts) {
+  constructor(parts: NamedMapsParts) {
     this.#parts = parts
   }
 
