@@ -4,7 +4,7 @@ import type { Installation } from '../../hosts/installation.ts'
 import { type Chosen, chooseEntries, type DumpPart } from '../../postgres/dump/contents.ts'
 import type { DumpPrograms } from '../../postgres/dump/find-programs.ts'
 import { loginEnvironment } from '../../postgres/dump/programs-login.ts'
-import { type Program, pipePrograms, runProgram } from '../../postgres/dump/run-program.ts'
+import { type PostgresProgram, pipePrograms, runProgram } from '../../postgres/dump/run-program.ts'
 import { inWorkFolder } from '../../postgres/dump/work-folder.ts'
 import type { Session } from '../../postgres/session.ts'
 import { adminTarget } from '../../postgres/session-target.ts'
@@ -100,13 +100,13 @@ class Copier {
       await this.#on('toHostId', (session) => alignAcross(session, roles, privileges))
   }
 
-  async #dump(args: readonly string[]): Promise<Program> {
+  async #dump(args: readonly string[]): Promise<PostgresProgram> {
     const { household, move, programs, signal } = this.#copying
     const env = await this.#login(move.fromHostId, moverOf(household.database))
     return { path: programs.dump, args: [...dumpArguments, ...args], env, signal }
   }
 
-  async #restore(role: string, args: readonly string[]): Promise<Program> {
+  async #restore(role: string, args: readonly string[]): Promise<PostgresProgram> {
     const { household, move, programs, signal } = this.#copying
     const env = await this.#login(move.toHostId, role)
     const all = [...restoreArguments, `--dbname=${household.database}`, ...args]

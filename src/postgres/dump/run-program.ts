@@ -4,7 +4,7 @@ import { Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { errors } from '../../errors.ts'
 
-export type Program = Readonly<{
+export type PostgresProgram = Readonly<{
   path: string
   args: readonly string[]
   env: NodeJS.ProcessEnv
@@ -12,7 +12,7 @@ export type Program = Readonly<{
 }>
 
 /** Runs a program and returns what it printed. Fails with its own words. */
-export async function runProgram(program: Program): Promise<string> {
+export async function runProgram(program: PostgresProgram): Promise<string> {
   const child = start(program, ['ignore', 'pipe'])
   const printed: Buffer[] = []
   child.stdout!.on('data', (chunk: Buffer) => printed.push(chunk))
@@ -22,8 +22,8 @@ export async function runProgram(program: Program): Promise<string> {
 
 /** What `from` writes, `to` reads. */
 export async function pipePrograms(
-  from: Program,
-  to: Program,
+  from: PostgresProgram,
+  to: PostgresProgram,
   onBytes: (count: number) => void,
 ): Promise<void> {
   const writer = start(from, ['ignore', 'pipe'])
@@ -43,11 +43,11 @@ export async function pipePrograms(
   if (written.status === 'rejected') throw written.reason
 }
 
-function start({ path, args, env, signal }: Program, stdio: ('ignore' | 'pipe')[]): ChildProcess {
+function start({ path, args, env, signal }: PostgresProgram, stdio: ('ignore' | 'pipe')[]): ChildProcess {
   return spawn(path, args, { env, signal, killSignal: 'SIGKILL', stdio: [...stdio, 'pipe'] })
 }
 
-async function ended(child: ChildProcess, { path, signal }: Program): Promise<void> {
+async function ended(child: ChildProcess, { path, signal }: PostgresProgram): Promise<void> {
   let said = ''
   child.stderr!.setEncoding('utf8').on('data', (text: string) => {
     said = (said + text).slice(0, longestWords)
