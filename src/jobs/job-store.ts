@@ -29,7 +29,7 @@ export type JobRow = Readonly<{
   username: string
   status: Job['status']
   definition: JobDefinition
-  progress: Progress | null
+  progress: StoredProgress | null
   claim: string | null
   revision: number
   flight_xid: string | null
@@ -156,7 +156,7 @@ export function readStoredJob(row: JobRow): StoredJob {
 }
 
 /** The progress of a job: everything that its definition does not contain. */
-type Progress = Partial<Pick<Job, 'failedReason' | 'failedSqlstate' | 'retries'>> &
+type StoredProgress = Partial<Pick<Job, 'failedReason' | 'failedSqlstate' | 'retries'>> &
   FallbackRecord & {
     readonly items: readonly (Omit<StepRecord, StepTime> & Partial<Record<StepTime, string>>)[]
   }
@@ -201,7 +201,7 @@ export function readJob(row: JobRow): Job {
   return isHandedOver ? accepted(beginStep(job, job.updatedAt)) : job
 }
 
-function readRecord(record: Progress['items'][number] | undefined): Partial<StepRecord> {
+function readRecord(record: StoredProgress['items'][number] | undefined): Partial<StepRecord> {
   if (!record) return {}
   const { startedAt, endedAt, ...others } = record
   return {
