@@ -1,10 +1,14 @@
 import type { Queryable } from '../postgres/transaction.ts'
-import type { ActivityAnswer, ProcessAnswer, Question } from './question.ts'
+import type { ActivityAnswer, ActivityQuestion, ProcessAnswer } from './question.ts'
 
 export const activityChannel = 'cartage_activity'
 
 /** Asks all processes. They answer by `writeAnswer` until the question expires or is removed. */
-export async function putQuestion(control: Queryable, asked: Question, lifeMs: number): Promise<string> {
+export async function putQuestion(
+  control: Queryable,
+  asked: ActivityQuestion,
+  lifeMs: number,
+): Promise<string> {
   const { rows } = await control.query<{ id: string }>(
     `with former as (delete from cartage.activity_questions where expires_at < clock_timestamp()),
      question as (
@@ -18,8 +22,8 @@ export async function putQuestion(control: Queryable, asked: Question, lifeMs: n
 }
 
 /** Undefined: the caller no longer waits for the answer. */
-export async function findQuestion(control: Queryable, id: string): Promise<Question | undefined> {
-  const { rows } = await control.query<{ asked: Question }>(
+export async function findQuestion(control: Queryable, id: string): Promise<ActivityQuestion | undefined> {
+  const { rows } = await control.query<{ asked: ActivityQuestion }>(
     'select asked from cartage.activity_questions where id = $1 and expires_at > clock_timestamp()',
     [id],
   )

@@ -9,7 +9,13 @@ import {
 import { settlesWithin } from '../waiting/settles-within.ts'
 import { findQuestion, writeAnswer } from './activity-store.ts'
 import { lookAtBackends, type SeenBackend } from './look-at-backends.ts'
-import { type ActivityAnswer, cutText, type Question, type Stopped, type ToldStatement } from './question.ts'
+import {
+  type ActivityAnswer,
+  type ActivityQuestion,
+  cutText,
+  type Stopped,
+  type ToldStatement,
+} from './question.ts'
 
 /** Answers the questions of operators about what this process runs. */
 export class AnswerQuestions {
@@ -37,7 +43,7 @@ export class AnswerQuestions {
     }
   }
 
-  async #find(question: Question, known: readonly RunningStatement[]): Promise<ActivityAnswer> {
+  async #find(question: ActivityQuestion, known: readonly RunningStatement[]): Promise<ActivityAnswer> {
     if (question.ask === 'list') return this.#list(question, known)
     const isMeant = ({ id, principal }: RunningStatement) =>
       question.ask === 'stop' ? id === question.id : principal.account.username === question.username
@@ -47,7 +53,7 @@ export class AnswerQuestions {
   }
 
   async #list(
-    { username, isFull, limit }: Extract<Question, { ask: 'list' }>,
+    { username, isFull, limit }: Extract<ActivityQuestion, { ask: 'list' }>,
     known: readonly RunningStatement[],
   ): Promise<ActivityAnswer> {
     const asked = known.filter(

@@ -2,7 +2,7 @@ import { countProcesses } from '../auth/lease-store.ts'
 import type { Queryable } from '../postgres/transaction.ts'
 import { poll } from '../waiting/poll.ts'
 import { putQuestion, readAnswered, readAnswers, removeQuestion } from './activity-store.ts'
-import type { ActivityAnswer, ProcessAnswer, Question } from './question.ts'
+import type { ActivityAnswer, ActivityQuestion, ProcessAnswer } from './question.ts'
 
 export type Answers = Readonly<{
   answers: readonly ActivityAnswer[]
@@ -11,7 +11,11 @@ export type Answers = Readonly<{
 }>
 
 /** Asks every process of the installation, and waits for all answers, at most `waitMs`. */
-export async function askProcesses(control: Queryable, question: Question, waitMs: number): Promise<Answers> {
+export async function askProcesses(
+  control: Queryable,
+  question: ActivityQuestion,
+  waitMs: number,
+): Promise<Answers> {
   const before = await countProcesses(control)
   const areAll = (answered: readonly string[]) => answered.length >= before
   const answers = await askUntil(control, question, waitMs, areAll)
@@ -24,7 +28,7 @@ export async function askProcesses(control: Queryable, question: Question, waitM
 export async function askProcess(
   control: Queryable,
   name: string,
-  question: Question,
+  question: ActivityQuestion,
   waitMs: number,
 ): Promise<ActivityAnswer | undefined> {
   const processes = await countProcesses(control)
@@ -36,7 +40,7 @@ export async function askProcess(
 
 async function askUntil(
   control: Queryable,
-  question: Question,
+  question: ActivityQuestion,
   waitMs: number,
   isOver: (answered: readonly string[]) => boolean,
 ): Promise<readonly ProcessAnswer[]> {

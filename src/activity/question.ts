@@ -2,7 +2,7 @@ import type { ActivityKind, ActivityWait } from '../contract/admin-names.ts'
 import { beginningOf } from '../contract/text/format.ts'
 
 /** What every process is asked. */
-export type Question =
+export type ActivityQuestion =
   | Readonly<{ ask: 'list'; username: string | null; isFull: boolean; limit: number }>
   | Readonly<{ ask: 'stop'; id: string }>
   | Readonly<{ ask: 'stop-all'; username: string }>

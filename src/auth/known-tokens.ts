@@ -10,7 +10,7 @@ import { knownHashes } from './account-store.ts'
 export class KnownTokens {
   readonly #control: Queryable
   readonly #secrets: Secrets
-  #gathering: Question | undefined
+  #gathering: TokenQuestion | undefined
   #lastAnswer: Promise<unknown> = Promise.resolve()
 
   constructor(control: Queryable, secrets: Secrets) {
@@ -28,7 +28,7 @@ export class KnownTokens {
     return (await known).has(hash.toString('hex'))
   }
 
-  #gather(): Question {
+  #gather(): TokenQuestion {
     const hashes: Buffer[] = []
     const known = this.#lastAnswer
       .then(() => sleep(gatherMs))
@@ -41,7 +41,7 @@ export class KnownTokens {
   }
 }
 
-type Question = Readonly<{ hashes: Buffer[]; known: Promise<ReadonlySet<string>> }>
+type TokenQuestion = Readonly<{ hashes: Buffer[]; known: Promise<ReadonlySet<string>> }>
 
 const gatherMs = 100
 const maxHashes = 2_000
