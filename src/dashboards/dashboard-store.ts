@@ -35,7 +35,7 @@ export async function saveDashboard(
       [userId, name],
     )
     if (others.rows[0]!.count >= maxDashboards) return 'too-many'
-    const { rows } = await tx.query<Row & { is_new: boolean }>(
+    const { rows } = await tx.query<DashboardRow & { is_new: boolean }>(
       `insert into cartage.dashboards as d (user_id, name, title, description, is_public, content)
        values ($1, $2, $3, $4, $5, $6)
        on conflict (user_id, name) do update set title = excluded.title, description = excluded.description,
@@ -53,7 +53,7 @@ export async function findDashboard(
   { userId }: Account,
   name: string,
 ): Promise<StoredDashboard | undefined> {
-  const { rows } = await control.query<Row>(
+  const { rows } = await control.query<DashboardRow>(
     `select ${head}, content from cartage.dashboards where user_id = $1 and name = $2`,
     [userId, name],
   )
@@ -135,7 +135,7 @@ type HeadRow = Readonly<{
   created_at: Date
   updated_at: Date
 }>
-type Row = HeadRow & Readonly<{ content: string }>
+type DashboardRow = HeadRow & Readonly<{ content: string }>
 
 const headOf = ({ name, title, description, is_public, created_at, updated_at }: HeadRow): DashboardHead => ({
   name,
@@ -146,7 +146,7 @@ const headOf = ({ name, title, description, is_public, created_at, updated_at }:
   updatedAt: updated_at,
 })
 
-const dashboardOf = (row: Row): StoredDashboard => ({
+const dashboardOf = (row: DashboardRow): StoredDashboard => ({
   ...headOf(row),
   content: JSON.parse(row.content) as DashboardContent,
 })

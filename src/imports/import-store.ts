@@ -6,7 +6,7 @@ import type { Queryable } from '../postgres/transaction.ts'
 import type { ImportPhase, ImportProgress, ImportRecord, ImportResult } from './import-record.ts'
 
 type Control = Pick<Pool, 'query'>
-type Row = Readonly<{
+type ImportRow = Readonly<{
   key_id: number
   source: ImportRecord['source']
   options: ImportRecord['options']
@@ -53,7 +53,7 @@ export async function findImport(
   { userId }: Pick<Account, 'userId'>,
   id: string,
 ): Promise<ImportRecord | undefined> {
-  const { rows } = await control.query<Row>(
+  const { rows } = await control.query<ImportRow>(
     `select key_id, source, options, spool, phase, progress, result, attempts
      from cartage.imports where user_id = $1 and id = $2`,
     [userId, id],
@@ -61,7 +61,7 @@ export async function findImport(
   return rows[0] && readRecord(rows[0])
 }
 
-function readRecord({ key_id: keyId, ...row }: Row): ImportRecord {
+function readRecord({ key_id: keyId, ...row }: ImportRow): ImportRecord {
   return { keyId, ...row }
 }
 

@@ -41,8 +41,8 @@ export async function readStats(session: Session, question: StatsQuestion): Prom
   return Object.fromEntries(Object.entries(stats).filter(([, value]) => value !== undefined))
 }
 
-type Row = Record<string, unknown>
-type Ask = <T>(sql: string, read: (rows: readonly Row[]) => T) => Promise<T | undefined>
+type StatsRow = Record<string, unknown>
+type Ask = <T>(sql: string, read: (rows: readonly StatsRow[]) => T) => Promise<T | undefined>
 
 /** Undefined if the time is over, or the statement fails: the map is made without it. */
 function asking(session: Session, deadline: number): Ask {
@@ -52,7 +52,7 @@ function asking(session: Session, deadline: number): Ask {
     await session.query('begin isolation level repeatable read read only')
     await session.query(`set local statement_timeout = ${leftMs}`)
     try {
-      return read((await session.query<Row>(sql)).rows)
+      return read((await session.query<StatsRow>(sql)).rows)
     } catch (error) {
       if (!/^[0-9A-Z]{5}$/.test(sqlstateOf(error) ?? '')) throw error
       return undefined
@@ -97,7 +97,7 @@ async function readColumnStats(
       ? undefined
       : await ask(
           `select pg_catalog.to_jsonb(s.*) as row from (select ${list.join(', ')} from ${from} as t) as s`,
-          ([row]) => row!.row as Row,
+          ([row]) => row!.row as StatsRow,
         )
   for (const { name, called, as } of parts) if (found) columns[name]![called] = found[as]
   const options = isMembers(columnStats) ? columnStats : {}

@@ -33,7 +33,7 @@ export async function saveQuery(
     if (count >= maxSavedQueries) return { beyond: 'count' }
     const own = written.reduce((sum, text) => sum + Buffer.byteLength(text ?? ''), 0)
     if (bytes + own > maxSavedQueryBytes) return { beyond: 'bytes' }
-    const { rows } = await tx.query<Row & { is_new: boolean }>(
+    const { rows } = await tx.query<SavedQueryRow & { is_new: boolean }>(
       `insert into cartage.saved_queries as q (user_id, name, sql, description, params, chart, is_public)
        values ($1, $2, $3, $4, $5, $6, $7)
        on conflict (user_id, name) do update set sql = excluded.sql, description = excluded.description,
@@ -52,7 +52,7 @@ export async function findQuery(
   { userId }: Account,
   name: string,
 ): Promise<SavedQuery | undefined> {
-  const { rows } = await control.query<Row>(
+  const { rows } = await control.query<SavedQueryRow>(
     `select ${columns} from cartage.saved_queries where user_id = $1 and name = $2`,
     [userId, name],
   )
@@ -65,7 +65,7 @@ export async function listQueries(
   { userId }: Account,
   isPublicOnly: boolean,
 ): Promise<readonly SavedQuery[]> {
-  const { rows } = await control.query<Row>(
+  const { rows } = await control.query<SavedQueryRow>(
     `select ${columns} from cartage.saved_queries where user_id = $1 and (is_public or not $2) order by name collate "C"`,
     [userId, isPublicOnly],
   )
@@ -83,7 +83,7 @@ export async function deleteQuery(control: Control, { userId }: Account, name: s
 
 const columns = 'name, sql, description, params, chart, is_public, revision, created_at, updated_at'
 
-type Row = Readonly<{
+type SavedQueryRow = Readonly<{
   name: string
   sql: string
   description: string
@@ -105,7 +105,7 @@ function queryOf({
   revision,
   created_at,
   updated_at,
-}: Row): SavedQuery {
+}: SavedQueryRow): SavedQuery {
   return {
     name,
     sql,

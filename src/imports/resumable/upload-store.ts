@@ -80,7 +80,7 @@ export async function findUpload(
   { account, key }: Holder,
   id: string,
 ): Promise<UploadRecord | undefined> {
-  const { rows } = await control.query<Row>(
+  const { rows } = await control.query<UploadRow>(
     `select ${columns} from cartage.uploads
      where id = $1 and user_id = $2 and key_id = $3 and expires_at > clock_timestamp()`,
     [id, account.userId, key.id],
@@ -88,13 +88,13 @@ export async function findUpload(
   return rows[0] && readRecord(rows[0])
 }
 
-type Row = Omit<UploadRecord, 'length' | 'received' | 'expiresAt'> &
+type UploadRow = Omit<UploadRecord, 'length' | 'received' | 'expiresAt'> &
   Readonly<{ length: string; received: string; expires_at: Date }>
 
 const columns = `id, spool, length, received, metadata, state, answer, flight, refusal, expires_at,
   coalesce(locked_until > clock_timestamp(), false) as "isLocked"`
 
-function readRecord({ length, received, expires_at: expiresAt, ...row }: Row): UploadRecord {
+function readRecord({ length, received, expires_at: expiresAt, ...row }: UploadRow): UploadRecord {
   return { ...row, length: Number(length), received: Number(received), expiresAt }
 }
 
@@ -122,7 +122,7 @@ async function takeLock(
   lock: string,
   { evenOfLoad }: Readonly<{ evenOfLoad: boolean }>,
 ): Promise<UploadRecord | undefined> {
-  const { rows } = await control.query<Row>(
+  const { rows } = await control.query<UploadRow>(
     `update cartage.uploads
      set lock = $2, locked_until = clock_timestamp() + ${lockTime}, is_wanted = false, is_cancelled = $3
      where id = $1 and (lock is null or locked_until < clock_timestamp() or ($3 and state = 'loading'))

@@ -17,13 +17,13 @@ export type AskServer = (id: number, role: ServerRole) => Promise<ServerPlace>
 
 export type ServerRole = 'primary' | 'standby'
 
-type Row = Readonly<{ identifier: string; timeline: number | null; position: string }>
+type PlaceRow = Readonly<{ identifier: string; timeline: number | null; position: string }>
 
 /** By the administrator's connections, one short query each. */
 export function askServer(admin: RolePools, hosts: Hosts): AskServer {
   return async (id, role) => {
     const asked = admin.use(adminTarget(hosts, id), (session) =>
-      session.look<Row>(`place of a ${role}`, placeSql[role], []),
+      session.look<PlaceRow>(`place of a ${role}`, placeSql[role], []),
     )
     // If the caller no longer waits, the connection ends by its own limit.
     asked.catch(() => undefined)
@@ -32,7 +32,10 @@ export function askServer(admin: RolePools, hosts: Hosts): AskServer {
   }
 }
 
-export const readPlace = ({ position, ...row }: Row): ServerPlace => ({ ...row, position: BigInt(position) })
+export const readPlace = ({ position, ...row }: PlaceRow): ServerPlace => ({
+  ...row,
+  position: BigInt(position),
+})
 
 /**
  * Where a commit that callers can see is behind. The name of a file of the log begins with the timeline. The flushed position,
