@@ -235,7 +235,7 @@ export class Maps {
 
   /** The layers that one key reads. */
   async #partOf(
-    { reader, layers }: Run<TiledLayer>,
+    { reader, layers }: ReaderRun<TiledLayer>,
     map: KnownMap,
     { place, isAggregated }: MapTileRequest,
     gone: AbortLike,
@@ -332,10 +332,10 @@ export class Maps {
   }
 }
 
-type Run<L extends MapLayer> = Readonly<{ reader: Principal; layers: readonly L[] }>
+type ReaderRun<L extends MapLayer> = Readonly<{ reader: Principal; layers: readonly L[] }>
 
 /** Layers that follow each other and are read by the same key. */
-function runsOf<L extends MapLayer>(layers: readonly L[], readerOf: ReaderOf): readonly Run<L>[] {
+function runsOf<L extends MapLayer>(layers: readonly L[], readerOf: ReaderOf): readonly ReaderRun<L>[] {
   const runs: { reader: Principal; layers: L[] }[] = []
   for (const layer of layers) {
     const reader = readerOf(layer)

@@ -3,7 +3,7 @@ import { addRunTimes, type RunTime } from '../jobs/progress/run-time-store.ts'
 import { fingerprintOf } from '../sql/fingerprint.ts'
 import { nextTurn } from '../waiting/next-turn.ts'
 
-type Run = Readonly<{ userId: number; statement: string; durationMs: number }>
+type TimedRun = Readonly<{ userId: number; statement: string; durationMs: number }>
 
 /**
  * Records how long statements took, once a second and in the background: jobs do not wait for it. If this process dies,
@@ -11,14 +11,14 @@ type Run = Readonly<{ userId: number; statement: string; durationMs: number }>
  */
 export class RunTimes {
   readonly #control: Pool
-  #runs: Run[] = []
+  #runs: TimedRun[] = []
   #timer: NodeJS.Timeout | undefined
 
   constructor(control: Pool) {
     this.#control = control
   }
 
-  note(run: Run): void {
+  note(run: TimedRun): void {
     if (this.#runs.length === mostRuns) return
     this.#runs.push(run)
     this.#timer ??= setTimeout(() => void this.flush(), flushMs).unref()
