@@ -66,7 +66,7 @@ export type TilePart = Readonly<{ principal: Principal; source: TileSource }>
 /** What other parts of the same tile have left. `deadline`: as `performance.now()`. */
 type Rest = Readonly<{ bytes: number; deadline: number }>
 
-type RunOptions = Readonly<{
+type TileRunOptions = Readonly<{
   onBegin?: () => void
   /** When several runs together must end, as `performance.now()`. */
   deadline?: number | undefined
@@ -233,7 +233,7 @@ export class Tiles {
     principal: Principal,
     gone: AbortLike,
     work: (session: Session) => Promise<T>,
-    { onBegin = () => undefined, deadline, reader }: RunOptions = {},
+    { onBegin = () => undefined, deadline, reader }: TileRunOptions = {},
   ): Promise<T> {
     const options = { ...this.#options(gone), slots: this.#turn(principal, deadline), reader }
     return runAs(this.#databases, principal, options, (run) => {
