@@ -23,7 +23,7 @@ export function readNewKey(body: unknown): { name: string; grants: WantedGrants 
     ...faultsOfGrants(wanted.grants),
   ]
   if (faults.length > 0) throw errors.keyInvalid(faults)
-  return { name: wanted.name as string, grants: readGrants(wanted.grants as readonly Section[]) }
+  return { name: wanted.name as string, grants: readGrants(wanted.grants as readonly GrantSection[]) }
 }
 
 /** The same for a key with description and expiry. */
@@ -49,7 +49,7 @@ export function readKeyChanges(body: unknown): WantedKeyChanges {
   if (grants === undefined) return readColumns(changes)
   const faults = faultsOfGrants(grants)
   if (faults.length > 0) throw errors.keyInvalid(faults)
-  return { ...readColumns(changes), grants: readGrants(grants as readonly Section[]) }
+  return { ...readColumns(changes), grants: readGrants(grants as readonly GrantSection[]) }
 }
 
 const given = ['grants', 'description', 'expires_at', 'read_from']
@@ -116,7 +116,7 @@ function faultsOfGrants(grants: unknown): string[] {
   })
   const faults = [...ofShape, ...ofNumber.map((type) => `only one ${type} section is allowed`)]
   if (faults.length > 0) return faults.map((fault) => `Grants ${fault}`)
-  return faultsOfNames(readGrants(grants as readonly Section[]))
+  return faultsOfNames(readGrants(grants as readonly GrantSection[]))
 }
 
 /** Three can be valid; faults are reported only up to this number. */
@@ -159,7 +159,7 @@ function faultsOfNames({ tables, schemas }: WantedGrants): string[] {
 const isImpossible = (name: string) => /\0|\p{Cs}/u.test(name)
 
 /** A section that fits its shape. */
-type Section = Readonly<{
+type GrantSection = Readonly<{
   type: SectionType
   apis?: WantedGrants['apis']
   tables?: readonly TableGrant[]
@@ -168,7 +168,7 @@ type Section = Readonly<{
   services?: WantedGrants['services']
 }>
 
-function readGrants(sections: readonly Section[]): WantedGrants {
+function readGrants(sections: readonly GrantSection[]): WantedGrants {
   const section = (type: SectionType) => sections.find((each) => each.type === type)
   const database = section('database')
   return {

@@ -22,7 +22,7 @@ export type Rows = Readonly<{
 /** Rows as a table. The first 1,000 rows set the widths; all later ones are streamed. */
 export async function* tableText({ texts, fields }: Rows, look: TableStyle): AsyncGenerator<string> {
   await loadWidths()
-  let section: Section | undefined
+  let section: TableSection | undefined
   for await (const batch of texts) {
     let text = ''
     for (const row of batch) {
@@ -32,18 +32,18 @@ export async function* tableText({ texts, fields }: Rows, look: TableStyle): Asy
         text += `${section.end()}\n`
         section = undefined
       }
-      section ??= new Section(cells.names, look)
+      section ??= new TableSection(cells.names, look)
       text += section.add(cells)
     }
     if (text) yield text
   }
   const names = Object.keys(fields())
-  if (!section && names.length > 0) section = new Section(names, look)
+  if (!section && names.length > 0) section = new TableSection(names, look)
   if (section) yield section.end(fields())
 }
 
 /** Consecutive rows with the same columns. */
-class Section {
+class TableSection {
   readonly #names: readonly string[]
   readonly #look: TableStyle
   #waiting: Cells[] = []
