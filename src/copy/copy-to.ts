@@ -43,7 +43,7 @@ export async function copyTo(
   }
   return runAs(copies.databases, principal, options, async (run) => {
     const copy = new CopyRun(run)
-    const sender = new Sender(copy, { ...download, open })
+    const sender = new CopySender(copy, { ...download, open })
     const rows = await copy.copy(statement, sender)
     sender.open()
     return rows
@@ -51,7 +51,7 @@ export async function copyTo(
 }
 
 /** Sends COPY data on as it arrives, and pauses the server while the client is slow. */
-class Sender {
+class CopySender {
   readonly #copy: CopyRun
   readonly #run: StatementRun
   readonly #download: Download

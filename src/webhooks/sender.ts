@@ -29,7 +29,7 @@ export type SenderParts = Readonly<{
  * Sends what is in the outbox. An attempt is written before it is made, so a message is sent at least once whatever ends this
  * process; and its outcome is written only by the sender of the last attempt.
  */
-export class Sender {
+export class WebhookSender {
   readonly #parts: SenderParts
   readonly #stopping = new AbortController()
   /** Messages under way, by user. */

@@ -9,7 +9,7 @@ import type { Databases } from '../postgres/databases.ts'
 import type { Queryable } from '../postgres/transaction.ts'
 import type { Secrets } from '../secrets.ts'
 import { secretOf } from './message.ts'
-import { Sender } from './sender.ts'
+import { WebhookSender } from './sender.ts'
 import {
   insertNotices,
   insertWebhook,
@@ -28,12 +28,12 @@ export class Webhooks {
   network: Pick<Network, 'resolve'> | undefined
   readonly #databases: Databases
   readonly #secrets: Secrets
-  readonly #sender: Sender
+  readonly #sender: WebhookSender
 
   constructor(config: Config, databases: Databases, secrets: Secrets, log: Log) {
     this.#databases = databases
     this.#secrets = secrets
-    this.#sender = new Sender({
+    this.#sender = new WebhookSender({
       control: databases.control,
       secrets,
       log,
