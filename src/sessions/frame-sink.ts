@@ -2,7 +2,7 @@ import { Writable } from 'node:stream'
 import { type FrameId, rowsEnd, rowsStart } from '../contract/session-frames.ts'
 import type { Peer } from './peer.ts'
 
-type Sent = () => void
+type OnSent = () => void
 
 /**
  * Sends the bytes of an answer as frames. A chunk counts as written when the network has taken it, so a slow peer holds
@@ -22,12 +22,12 @@ export abstract class FrameSink extends Writable {
     this.#isStopped = true
   }
 
-  override _write(chunk: Buffer, _encoding: BufferEncoding, done: Sent): void {
+  override _write(chunk: Buffer, _encoding: BufferEncoding, done: OnSent): void {
     if (this.#isStopped) done()
     else this.pass(chunk, done)
   }
 
-  protected abstract pass(chunk: Buffer, done: Sent): void
+  protected abstract pass(chunk: Buffer, done: OnSent): void
 }
 
 /** Rows as `rows` frames. */
@@ -43,7 +43,7 @@ export class RowFrames extends FrameSink {
     this.#start = Buffer.from(rowsStart(id))
   }
 
-  protected pass(chunk: Buffer, done: Sent): void {
+  protected pass(chunk: Buffer, done: OnSent): void {
     const end = chunk.lastIndexOf(lineFeed)
     if (end < 0) {
       this.#kept.push(Buffer.from(chunk))
@@ -69,7 +69,7 @@ export class RowFrames extends FrameSink {
 
 /** Any other format, as binary frames. */
 export class ByteFrames extends FrameSink {
-  protected pass(chunk: Buffer, done: Sent): void {
+  protected pass(chunk: Buffer, done: OnSent): void {
     if (chunk.length === 0) done()
     else this.peer.send(chunk, true, done)
   }

@@ -4,10 +4,13 @@ import type { Job } from '../jobs/job.ts'
 /** A job or import that has ended. */
 export type Subject = Readonly<{ job: Job; isImport: boolean; tables: readonly string[] }>
 
-type Sent = Readonly<{ type: string; subject: string | null; createdAt: Date; includeSql: boolean }>
+type MessageHead = Readonly<{ type: string; subject: string | null; createdAt: Date; includeSql: boolean }>
 
 /** The body of a message: its type, when it happened, and the job. */
-export function bodyOf({ type, subject, createdAt, includeSql }: Sent, about: Subject | undefined): string {
+export function bodyOf(
+  { type, subject, createdAt, includeSql }: MessageHead,
+  about: Subject | undefined,
+): string {
   const data = subject === null ? {} : about ? dataOf(about, includeSql) : { job_id: subject }
   return JSON.stringify({ type, timestamp: createdAt.toISOString(), data })
 }
