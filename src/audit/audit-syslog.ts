@@ -44,10 +44,10 @@ const ownName = () =>
     .replace(/[^\x21-\x7e]/g, '')
     .slice(0, 255) || '-'
 
-type Server = Readonly<{ host: string; port: number }>
+type SyslogServer = Readonly<{ host: string; port: number }>
 
 /** Nobody tells whether a datagram has arrived. */
-async function sendByUdp({ host, port }: Server, messages: readonly Buffer[]): Promise<void> {
+async function sendByUdp({ host, port }: SyslogServer, messages: readonly Buffer[]): Promise<void> {
   const { address, family } = await lookup(host)
   const socket = createSocket(family === 6 ? 'udp6' : 'udp4')
   // Without a listener an error would end the process.
@@ -67,7 +67,7 @@ async function sendByUdp({ host, port }: Server, messages: readonly Buffer[]): P
 }
 
 /** Each message with its length before it (RFC 6587). The server ends the connection after us: it has read all. */
-async function sendByTcp({ host, port }: Server, messages: readonly Buffer[]): Promise<void> {
+async function sendByTcp({ host, port }: SyslogServer, messages: readonly Buffer[]): Promise<void> {
   const socket = connect({ host, port, timeout: waitMs })
   socket.once('timeout', () => socket.destroy(new Error(`${host} does not answer`)))
   // Servers answer nothing; what comes is dropped, so that the end is seen.

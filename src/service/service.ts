@@ -276,17 +276,17 @@ function watchedMetrics(databases: Databases): Metrics {
   return metrics
 }
 
-type Server = Awaited<ReturnType<typeof buildServer>>
+type HttpServer = Awaited<ReturnType<typeof buildServer>>
 
 /** The whole API; for a process that only runs jobs, health and metrics. */
-async function buildHttp(services: Services, { http }: ServiceParts): Promise<Server | undefined> {
+async function buildHttp(services: Services, { http }: ServiceParts): Promise<HttpServer | undefined> {
   if (http) return buildServer(services)
   return services.config.workerPort === 0 ? undefined : buildWorkerServer(services)
 }
 
 /** Returns the address. */
 async function openHttp(
-  server: Server,
+  server: HttpServer,
   services: Services,
   { http }: ServiceParts,
   started: StartedParts,

@@ -65,7 +65,7 @@ async function runBaseBackup(
 /** A server as environment variables for PostgreSQL's programs. */
 function environmentOf(
   url: string,
-  { host, port, user, password }: Server,
+  { host, port, user, password }: ServerLogin,
 ): Readonly<Record<string, string>> {
   const [, sslMode] = /[?&]sslmode=([a-z-]+)/.exec(url) ?? []
   return {
@@ -77,4 +77,4 @@ function environmentOf(
   }
 }
 
-type Server = Address & Readonly<{ user: string; password: string }>
+type ServerLogin = Address & Readonly<{ user: string; password: string }>

@@ -10,7 +10,7 @@ import { becomeKeeper, type Lock } from './lock.ts'
 import { writeOwned } from './owned-files.ts'
 import { type Postmaster, stopPostmaster } from './postmaster.ts'
 import { isAlive } from './processes.ts'
-import { adoptServer, launchServer, type Server, urlOf } from './server.ts'
+import { adoptServer, launchServer, type ServerSetup, urlOf } from './server.ts'
 import { type Settings, settingsFile } from './settings.ts'
 
 export type EmbeddedClusterOptions = Readonly<{
@@ -70,7 +70,7 @@ export async function keepCluster(
 export class EmbeddedCluster {
   readonly url: string
   readonly port: number
-  readonly #server: Server
+  readonly #server: ServerSetup
   readonly #lock: Lock
   readonly #remains: readonly string[]
   readonly #watch: NodeJS.Timeout
@@ -78,7 +78,7 @@ export class EmbeddedCluster {
   #postmaster: Postmaster
   #revival: Promise<void> | undefined
 
-  constructor(server: Server, lock: Lock, postmaster: Postmaster, remains: readonly string[]) {
+  constructor(server: ServerSetup, lock: Lock, postmaster: Postmaster, remains: readonly string[]) {
     this.#server = { ...server, isShared: false, signal: this.#stopping.signal }
     this.#lock = lock
     this.#remains = remains

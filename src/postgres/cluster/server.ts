@@ -23,7 +23,7 @@ import {
 import { isAlive } from './processes.ts'
 
 /** What is needed to run the server of a cluster. */
-export type Server = Readonly<{
+export type ServerSetup = Readonly<{
   home: ClusterHome
   binaries: PostgresBinaries
   password: string
@@ -44,7 +44,7 @@ const adoptTimeoutMs = 30_000
  * Takes over the server that a killed service left running. A server that refuses our login is left alone: others may
  * use it.
  */
-export async function adoptServer(server: Server): Promise<Postmaster | undefined> {
+export async function adoptServer(server: ServerSetup): Promise<Postmaster | undefined> {
   const { home } = server
   const running = await findPostmaster(home)
   if (!running) return undefined
@@ -65,7 +65,7 @@ export async function adoptServer(server: Server): Promise<Postmaster | undefine
 }
 
 /** Starts the server and waits until it answers. By default on its last port, or a free one. */
-export async function launchServer(server: Server, givenPort?: number): Promise<Postmaster> {
+export async function launchServer(server: ServerSetup, givenPort?: number): Promise<Postmaster> {
   const { home } = server
   for (let attempt = 1; ; attempt++) {
     server.signal.throwIfAborted()
@@ -92,7 +92,7 @@ export async function launchServer(server: Server, givenPort?: number): Promise<
 
 /** In libpq's format: the socket folder, percent-encoded, in place of the host. */
 export function urlOf(
-  { home, password }: Pick<Server, 'home' | 'password'>,
+  { home, password }: Pick<ServerSetup, 'home' | 'password'>,
   { port, isOnTcp }: Omit<Postmaster, 'pid'>,
 ): string {
   const host = isOnTcp ? '127.0.0.1' : encodeURIComponent(home.socketDirectory)
@@ -103,7 +103,7 @@ export function urlOf(
  * Waits until the server is ready, and closes what PostgreSQL opens to all roles: its own databases, and its log, with
  * which a tenant could fill the disk by RAISE LOG. FATAL and PANIC messages are still logged.
  */
-async function closeToTenants(server: Server, postmaster: Postmaster, timeoutMs: number): Promise<void> {
+async function closeToTenants(server: ServerSetup, postmaster: Postmaster, timeoutMs: number): Promise<void> {
   const client = await logIn(server, postmaster, timeoutMs)
   try {
     await unlessAborted(
@@ -118,7 +118,7 @@ async function closeToTenants(server: Server, postmaster: Postmaster, timeoutMs:
   }
 }
 
-async function logIn(server: Server, postmaster: Postmaster, timeoutMs: number): Promise<ScramClient> {
+async function logIn(server: ServerSetup, postmaster: Postmaster, timeoutMs: number): Promise<ScramClient> {
   const deadline = Date.now() + timeoutMs
   for (let pauseMs = 5; ; pauseMs = Math.min(pauseMs * 1.2, 500)) {
     try {
