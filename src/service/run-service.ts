@@ -9,7 +9,7 @@ import type { Log } from '../log/log.ts'
 import { fitConnections } from '../postgres/fit-connections.ts'
 import { loadGrammar } from '../sql/grammar.ts'
 import { unlessAborted } from '../waiting/unless-aborted.ts'
-import { type Service, type ServiceParts, startService } from './service.ts'
+import { type RunningService, type ServiceParts, startService } from './service.ts'
 
 /** The secrets of the installation, after completing or undoing in their files a rotation that was cut off. */
 export async function settledSecrets(
@@ -53,14 +53,14 @@ async function start(
   parts: Partial<ServiceParts>,
   log: Log,
   signal: AbortSignal,
-): Promise<Service> {
+): Promise<RunningService> {
   if (parts.http === false) await unlessAborted(signal, requireInstallation(config, keys.adminUrl, log))
   const fitted = await unlessAborted(signal, fitConnections(config, keys.adminUrl, log))
   return startService(fitted, keys, { http: true, worker: config.worker, ...parts }, log, signal)
 }
 
 /** Tells what is needed for the first request: a person at a terminal with the key, a log only how to read it. */
-async function welcome(config: Config, service: Service, log: Log): Promise<void> {
+async function welcome(config: Config, service: RunningService, log: Log): Promise<void> {
   const { url } = service
   const isNew = !config.databaseUrl && service.isFirstStart && config.demoUser
   const demo = isNew ? await createUser(service.services.installation, { username: 'demo' }) : undefined

@@ -60,7 +60,7 @@ import { StartedParts } from './started-parts.ts'
 /** Which entry points a process opens. */
 export type ServiceParts = Readonly<{ http: boolean; worker: boolean }>
 
-export type Service = Readonly<{
+export type RunningService = Readonly<{
   /** Where it listens; empty without HTTP. */
   url: string
   isFirstStart: boolean
@@ -81,7 +81,7 @@ export async function startService(
   parts: ServiceParts,
   log: Log,
   signal: AbortSignal = new AbortController().signal,
-): Promise<Service> {
+): Promise<RunningService> {
   const started = new StartedParts(log)
   // Other threads compile it while we query PostgreSQL. Errors surface at its use.
   loadGrammar().catch(() => undefined)
@@ -103,7 +103,7 @@ async function startParts(
   log: Log,
   started: StartedParts,
   signal: AbortSignal,
-): Promise<Service> {
+): Promise<RunningService> {
   const { installation, isFirstStart } = await connectInstallation(config, keys, log)
   started.push({ name: 'connections', limitMs: 5_000, stop: () => installation.databases.close() })
   signal.throwIfAborted()

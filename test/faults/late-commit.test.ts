@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { repairKeys } from '../../src/keys/repair-keys.ts'
 import { adminTarget } from '../../src/postgres/session-target.ts'
-import type { Service } from '../../src/service/service.ts'
+import type { RunningService } from '../../src/service/service.ts'
 import { startProxy, type TcpProxy } from '../support/postgres/tcp-proxy.ts'
 import { admin, newUser } from '../support/postgres/two-hosts.ts'
 import { newInstallation } from '../support/service/installation.ts'
@@ -109,7 +109,7 @@ function delayCommitAfter(proxy: TcpProxy, written: string, delayMs: number): ()
   return () => assert.ok(isCut, 'the connection was cut')
 }
 
-async function dropRoleOf({ services }: Service, name: string): Promise<void> {
+async function dropRoleOf({ services }: RunningService, name: string): Promise<void> {
   const { databases } = services
   const { rows } = await databases.control.query(
     `select k.role_name as role, d.name as database from cartage.api_keys k join cartage.users u on u.id = k.user_id

@@ -4,7 +4,7 @@ import { createUser } from '../../src/accounts/create-user.ts'
 import { masterTargetOf } from '../../src/auth/account.ts'
 import { createLog } from '../../src/log/log.ts'
 import { hostFromUrl } from '../../src/postgres/hosts.ts'
-import { type Service, startService } from '../../src/service/service.ts'
+import { type RunningService, startService } from '../../src/service/service.ts'
 import { HostHealth } from '../../src/worker/host-health.ts'
 import { jobApi, runJob } from '../support/jobs/job-api.ts'
 import { newInstallation } from '../support/service/installation.ts'
@@ -18,7 +18,7 @@ const endOwnSessions = `do $$ begin
   end loop;
 end $$`
 
-async function newUser({ services, url }: Service): Promise<TestUser> {
+async function newUser({ services, url }: RunningService): Promise<TestUser> {
   const username = randomName('user')
   const { account, masterToken } = await createUser(services.installation, { username })
   const sql = (text: string) =>

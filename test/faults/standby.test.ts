@@ -9,7 +9,7 @@ import { doctor } from '../../src/doctor/doctor.ts'
 import { addHost } from '../../src/hosts/add-host.ts'
 import { settleFlight } from '../../src/jobs/statement-outcome.ts'
 import { createLog } from '../../src/log/log.ts'
-import { type Service, startService } from '../../src/service/service.ts'
+import { type RunningService, startService } from '../../src/service/service.ts'
 import { standbyPair } from '../support/postgres/standby-pair.ts'
 import { startProxy, type TcpProxy } from '../support/postgres/tcp-proxy.ts'
 import { newUser } from '../support/postgres/two-hosts.ts'
@@ -184,12 +184,12 @@ async function startWhollyBehindProxy(t: TestContext) {
 }
 
 /** New users are placed on the emptiest host: the first one beside the control database. */
-async function newUserOnSecond(service: Service, username: string) {
+async function newUserOnSecond(service: RunningService, username: string) {
   await newUser(service, 'elsewhere')
   return newUser(service, username)
 }
 
-async function adviceOf({ services }: Service, check: string): Promise<string> {
+async function adviceOf({ services }: RunningService, check: string): Promise<string> {
   const checks = await doctor(services.installation, { ...services.config, dataDir: tmpdir() })
   const { status, advice } = checks.find(({ name }) => name === check)!
   return `${status} ${advice}`

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { AdminClient } from '../../../src/client/admin-client.ts'
 import { type Client, createClient } from '../../../src/client/client.ts'
-import type { Service } from '../../../src/service/service.ts'
+import type { RunningService } from '../../../src/service/service.ts'
 import { admin, isError, startWithTwoHosts } from '../../support/postgres/two-hosts.ts'
 import { leftOn, untilEnded } from '../../support/service/moving.ts'
 import { eventually } from '../../support/service/setup.ts'
@@ -68,7 +68,7 @@ test('an organization moves with all members, their keys and what they share', a
 })
 
 /** Adds members and deletes them again. */
-async function takesMembers({ url }: Service, operator: AdminClient): Promise<void> {
+async function takesMembers({ url }: RunningService, operator: AdminClient): Promise<void> {
   const { api_key } = await operator.users.create({ username: 'cleo', organization: 'acme' })
   const cleo = createClient({ baseUrl: url, username: 'cleo', token: api_key })
   assert.deepEqual((await cleo.sql('select 1 as n')).rows, [{ n: 1 }])
@@ -147,7 +147,7 @@ test("code of one member never runs with another's rights during a move", async 
 })
 
 /** The organization `acme`: `boss` owns it and uses what `ann` shares; `ben` may use nothing of other members. */
-async function fillAcme(service: Service, operator: AdminClient) {
+async function fillAcme(service: RunningService, operator: AdminClient) {
   const { owner } = await operator.organizations.create({ name: 'acme', owner: { username: 'boss' } })
   const clientOf = (username: string, token: string) =>
     createClient({ baseUrl: service.url, username, token })

@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process'
 import { rm } from 'node:fs/promises'
 import { type TestContext, test } from 'node:test'
 import { promisify } from 'node:util'
-import type { Service } from '../../../src/service/service.ts'
+import type { RunningService } from '../../../src/service/service.ts'
 import { statusesOf } from '../../support/jobs/job-api.ts'
 import { isError, newUser, startWithTwoHosts } from '../../support/postgres/two-hosts.ts'
 import { startProcess } from '../../support/service/processes.ts'
@@ -79,7 +79,7 @@ test('a job that its host has done cannot be cancelled, whatever the control dat
   assert.deepEqual([cancelled.status, ...statusesOf(cancelled)], ['cancelled', 'done', 'pending'])
 })
 
-async function flightOf(service: Service, jobId: string): Promise<string> {
+async function flightOf(service: RunningService, jobId: string): Promise<string> {
   const { rows } = await service.services.databases.control.query(
     'select flight_xid::text as xid from cartage.jobs where id = $1',
     [jobId],
@@ -89,7 +89,7 @@ async function flightOf(service: Service, jobId: string): Promise<string> {
 }
 
 /** As after a fail-over or restore that lost the outcome of the job. */
-async function setBack(service: Service, jobId: string): Promise<void> {
+async function setBack(service: RunningService, jobId: string): Promise<void> {
   const { control } = service.services.databases
   await control.query(
     `with job as (

@@ -3,7 +3,7 @@ import type { TestContext } from 'node:test'
 import type { Config } from '../../../src/config/config.ts'
 import { addHost } from '../../../src/hosts/add-host.ts'
 import { addReplica } from '../../../src/hosts/replicas/add-replica.ts'
-import type { Service } from '../../../src/service/service.ts'
+import type { RunningService } from '../../../src/service/service.ts'
 import { copyTemplate, runSql } from '../runner/namespace.ts'
 import { newInstallation } from '../service/installation.ts'
 import { basic, eventually } from '../service/setup.ts'
@@ -27,9 +27,9 @@ export async function startWithReplica(
   const installation = await newInstallation(t)
   const proxy = await startProxy(t, pair.standbyUrl)
   await copyTemplate(pair.primaryUrl, pair.namespace, installation.config.namespace)
-  const services: Service[] = []
+  const services: RunningService[] = []
   for (let count = 0; count < processes; count += 1) services.push(await installation.start({ config }))
-  const [service] = services as [Service]
+  const [service] = services as [RunningService]
   const known = service.services.installation
   await addHost(known, 'second', pair.primaryUrl)
   await addReplica(known, { name: 'east', host: 'second', url: proxy.url })
@@ -41,7 +41,7 @@ export async function startWithReplica(
 }
 
 /** New users are placed on the emptiest host: the first one beside the control database. */
-async function userOf(service: Service, username: string) {
+async function userOf(service: RunningService, username: string) {
   const operator = admin(service)
   const { api_key: token } = await operator.users.create({ username })
   operator.close()
@@ -65,7 +65,7 @@ type SqlAnswer = Readonly<{
   rows?: readonly Record<string, unknown>[]
 }>
 
-export function callerOf({ url }: Service, username: string, token: string) {
+export function callerOf({ url }: RunningService, username: string, token: string) {
   const { authorization } = basic(username, token)
   const get = async (path: string, headers: Record<string, string> = {}): Promise<SqlAnswer> => {
     const response = await fetch(`${url}/user/${username}${path}`, {

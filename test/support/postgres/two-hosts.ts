@@ -7,14 +7,14 @@ import { createAdminClient, createClient } from '../../../src/client/client.ts'
 import { addHost } from '../../../src/hosts/add-host.ts'
 import { createLog } from '../../../src/log/log.ts'
 import { startEmbeddedCluster } from '../../../src/postgres/cluster/embedded-cluster.ts'
-import type { Service } from '../../../src/service/service.ts'
+import type { RunningService } from '../../../src/service/service.ts'
 import { runSql } from '../runner/namespace.ts'
 import { type Installation, newInstallation } from '../service/installation.ts'
 import { copyMade, madeNamespace } from '../service/made-installation.ts'
 
 type HostCluster = Awaited<ReturnType<typeof startHost>>
 type TwoHosts = Readonly<{
-  service: Service
+  service: RunningService
   installation: Installation
   cluster: HostCluster
   second: number
@@ -61,10 +61,10 @@ async function becomeHost(url: string, namespace: string): Promise<void> {
   )
 }
 
-export const admin = (service: Service) =>
+export const admin = (service: RunningService) =>
   createAdminClient({ baseUrl: service.url, token: 'test-admin-token-for-all-tests' })
 
-export async function newUser(service: Service, username: string) {
+export async function newUser(service: RunningService, username: string) {
   const operator = admin(service)
   const { api_key: token } = await operator.users.create({ username })
   operator.close()

@@ -8,14 +8,14 @@ import { type Config, readConfig } from '../../../src/config/config.ts'
 import { openInstallation } from '../../../src/hosts/open-installation.ts'
 import type { InstallationSecrets } from '../../../src/hosts/secret/installation-secrets.ts'
 import { createLog } from '../../../src/log/log.ts'
-import { type Service, type ServiceParts, startService } from '../../../src/service/service.ts'
+import { type RunningService, type ServiceParts, startService } from '../../../src/service/service.ts'
 import { copyTemplate, dropNamespace, testKeys } from '../runner/namespace.ts'
 import { sharedCluster } from './setup.ts'
 
 export type Installation = Readonly<{
   config: Config
   keys: InstallationSecrets
-  start: (changes?: StartChanges) => Promise<Service>
+  start: (changes?: StartChanges) => Promise<RunningService>
 }>
 export type StartChanges = Readonly<{
   config?: Partial<Config>
@@ -38,7 +38,7 @@ export async function newInstallation(t: TestContext): Promise<Installation> {
     connectionsPerHost: 12,
   }
   await copyTemplate(url, namespace, config.namespace)
-  const running = new Set<Service>()
+  const running = new Set<RunningService>()
   let lastKeys = keys
   const start = async (changes: StartChanges = {}) => {
     lastKeys = { ...keys, ...changes.keys }

@@ -15,7 +15,7 @@ import { AppError } from '../../../src/errors.ts'
 import type { InstallationSecrets } from '../../../src/hosts/secret/installation-secrets.ts'
 import { createLog } from '../../../src/log/log.ts'
 import { startEmbeddedCluster } from '../../../src/postgres/cluster/embedded-cluster.ts'
-import { type Service, startService } from '../../../src/service/service.ts'
+import { type RunningService, startService } from '../../../src/service/service.ts'
 import { watchJobInvariants } from '../jobs/job-invariants.ts'
 import {
   copyTemplate,
@@ -50,7 +50,7 @@ export type TestUser = Readonly<{
 
 export type Setup = Readonly<{
   url: string
-  service: Service
+  service: RunningService
   keys: InstallationSecrets
   /** Runs SQL as the administrator in any database of the cluster. */
   admin: (text: string, values?: unknown[], database?: string) => Promise<pg.QueryResult>
@@ -141,7 +141,7 @@ export const basic = (username: string, token: string) => ({
   authorization: `Basic ${Buffer.from(`${username}:${token}`).toString('base64')}`,
 })
 
-function testUser(service: Service, account: Account, masterToken: string): TestUser {
+function testUser(service: RunningService, account: Account, masterToken: string): TestUser {
   const { databases, secrets } = service.services
   return {
     account,
@@ -193,7 +193,7 @@ async function testCluster(): Promise<TestCluster> {
 }
 
 const cleanups: (() => Promise<void>)[] = []
-const running = new Map<string, Promise<{ service: Service; keys: InstallationSecrets }>>()
+const running = new Map<string, Promise<{ service: RunningService; keys: InstallationSecrets }>>()
 let cluster: Promise<TestCluster> | undefined
 
 after(() => runAll(cleanups.reverse()))
@@ -216,7 +216,9 @@ function importFolder(): Promise<string> {
   return folder
 }
 
-async function launch(options: SetupOptions): Promise<{ service: Service; keys: InstallationSecrets }> {
+async function launch(
+  options: SetupOptions,
+): Promise<{ service: RunningService; keys: InstallationSecrets }> {
   const { url, namespace: shared } = await sharedCluster()
   const isIsolated = options.isIsolated || options.worker
   const namespace = isIsolated ? `${shared}_${randomBytes(3).toString('hex')}` : shared
