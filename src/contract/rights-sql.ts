@@ -40,8 +40,8 @@ export type TableRights = Readonly<{
   Readonly<Record<TablePermission, Right>>
 
 /** Whence a right comes: from the key itself, or because everybody has it. */
-export type Source = 'own' | 'public'
-export type KnownRight = Readonly<{ right: Exclude<Right, 'none'>; source: Source }>
+export type RightSource = 'own' | 'public'
+export type KnownRight = Readonly<{ right: Exclude<Right, 'none'>; source: RightSource }>
 export type KnownTable = Pick<TableRights, 'schema' | 'name' | 'kind' | 'isOwner'> &
   Readonly<{ rights: Readonly<Partial<Record<TablePermission, KnownRight>>> }>
 

@@ -72,9 +72,9 @@ function tableOf(text: string): string {
   return name
 }
 
-type Source = Readonly<{ source: ImportedFile | ImportedRows; bytes: number | undefined }>
+type SourceToImport = Readonly<{ source: ImportedFile | ImportedRows; bytes: number | undefined }>
 
-async function sourceOf({ args, values }: UserCall): Promise<Source> {
+async function sourceOf({ args, values }: UserCall): Promise<SourceToImport> {
   const [path = '', table] = args
   const kind = textOf(values, 'kind')
   if (path !== '-' && kind !== undefined) throw new UsageError('--kind is only for standard input (-)')
@@ -91,7 +91,7 @@ async function sourceOf({ args, values }: UserCall): Promise<Source> {
 async function send(
   { terminal }: UserCall,
   { client, signal }: Service,
-  { source, bytes }: Source,
+  { source, bytes }: SourceToImport,
   options: ImportOptions,
 ): Promise<string> {
   const startedAt = performance.now()
