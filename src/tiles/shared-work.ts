@@ -41,7 +41,7 @@ export class SharedWork<T> {
 type SharedFlight<T> = Readonly<{ work: SharedWork<T>; version: string | null; isBegun: () => boolean }>
 
 /** Runs `onBegin` when it takes its snapshot. */
-type Start<T> = (gone: AbortLike, onBegin: () => void) => Promise<T>
+type StartWork<T> = (gone: AbortLike, onBegin: () => void) => Promise<T>
 
 /** Work under way, by name. */
 export class Flights<T> {
@@ -52,7 +52,7 @@ export class Flights<T> {
    * is for the same version. Without a version the next work waits for the running one, and requests that come
    * meanwhile join it.
    */
-  join(name: string, version: string | null, gone: AbortLike, start: Start<T>): Promise<T> {
+  join(name: string, version: string | null, gone: AbortLike, start: StartWork<T>): Promise<T> {
     const found = this.#flights.get(name)
     const known = found?.work.isAbandoned ? undefined : found
     if (known && (!known.isBegun() || (version !== null && known.version === version)))

@@ -32,9 +32,12 @@ export function nodeTransport(baseUrl: string): Transport {
   }
 }
 
-type Start = (options: RequestOptions, onResponse: (response: IncomingMessage) => void) => ClientRequest
+type StartRequest = (
+  options: RequestOptions,
+  onResponse: (response: IncomingMessage) => void,
+) => ClientRequest
 
-function exchange(start: Start, agent: PlainAgent, request: HttpRequest): Promise<HttpResponse> {
+function exchange(start: StartRequest, agent: PlainAgent, request: HttpRequest): Promise<HttpResponse> {
   const { method, headers, body, signal } = request
   const length = lengthOf(body)
   const options: RequestOptions = {
