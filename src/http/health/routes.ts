@@ -37,7 +37,7 @@ async function readinessChecks({ databases, imports }: Services) {
     stateOf(control.query('select 1').then(() => undefined)),
     ...known.map(({ id }) => stateOf(hostRole(databases, id))),
   ])
-  const byName = <T>(tell: (state: State) => T) =>
+  const byName = <T>(tell: (state: CheckedHost) => T) =>
     Object.fromEntries(known.map(({ name }, place) => [name, tell(hostStates[place]!)]))
   return {
     control: controlState.verdict,
@@ -47,10 +47,10 @@ async function readinessChecks({ databases, imports }: Services) {
   }
 }
 
-type State = Readonly<{ verdict: HostVerdict; role?: HostRole | undefined }>
+type CheckedHost = Readonly<{ verdict: HostVerdict; role?: HostRole | undefined }>
 
 /** The caller has little patience: a late answer counts as none. */
-async function stateOf(answer: Promise<HostRole | undefined>): Promise<State> {
+async function stateOf(answer: Promise<HostRole | undefined>): Promise<CheckedHost> {
   try {
     const role = await answerWithin(patienceMs, answer)
     return { verdict: role?.role === 'standby' ? 'standby' : 'ok', role }

@@ -7,7 +7,7 @@ import type { AskServer, ServerPlace } from './ask-server.ts'
 /** A position in the log of a primary, and when it was asked for, by the monotonic clock. */
 type Sample = Readonly<{ at: number; position: bigint }>
 
-type State = {
+type ReplicaState = {
   /** Everything that was stored on the primary at this moment has been replayed; by the monotonic clock. */
   freshAt: number
   replayed: bigint
@@ -32,7 +32,7 @@ export class Replicas {
   readonly #ask: AskServer
   readonly #maxLagMs: number
   readonly #log: Log
-  readonly #states = new Map<number, State>()
+  readonly #states = new Map<number, ReplicaState>()
   /** What the hosts answered last. */
   readonly #primaries = new Map<number, ServerPlace>()
   /** Servers that have not answered yet. */
@@ -163,7 +163,7 @@ export class Replicas {
     }
   }
 
-  #leaveOut({ name }: Host, state: State, error: unknown): void {
+  #leaveOut({ name }: Host, state: ReplicaState, error: unknown): void {
     if (state.isFollowing)
       this.#log.warn({ err: error, replica: name }, 'a replica cannot answer for its host')
     state.isFollowing = false
@@ -178,10 +178,10 @@ export class Replicas {
     for (const replica of this.#hosts.replicas(id)) this.#states.delete(replica.id)
   }
 
-  #stateOf(id: number): State {
+  #stateOf(id: number): ReplicaState {
     const known = this.#states.get(id)
     if (known) return known
-    const state: State = {
+    const state: ReplicaState = {
       freshAt: Number.NEGATIVE_INFINITY,
       replayed: 0n,
       ahead: [],
@@ -195,7 +195,7 @@ export class Replicas {
 }
 
 /** The positions of another history mean nothing. */
-function forgetAge(state: State): void {
+function forgetAge(state: ReplicaState): void {
   state.isFollowing = false
   state.freshAt = Number.NEGATIVE_INFINITY
   state.replayed = 0n
