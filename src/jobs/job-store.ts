@@ -158,9 +158,9 @@ export function readStoredJob(row: JobRow): StoredJob {
 /** The progress of a job: everything that its definition does not contain. */
 type StoredProgress = Partial<Pick<Job, 'failedReason' | 'failedSqlstate' | 'retries'>> &
   FallbackRecord & {
-    readonly items: readonly (Omit<StepRecord, StepTime> & Partial<Record<StepTime, string>>)[]
+    readonly items: readonly (Omit<StoredStep, StepTime> & Partial<Record<StepTime, string>>)[]
   }
-type StepRecord = Pick<Item, 'status' | 'failedReason' | 'failedSqlstate' | 'rows' | StepTime> &
+type StoredStep = Pick<Item, 'status' | 'failedReason' | 'failedSqlstate' | 'rows' | StepTime> &
   FallbackRecord
 type StepTime = 'startedAt' | 'endedAt'
 
@@ -201,7 +201,7 @@ export function readJob(row: JobRow): Job {
   return isHandedOver ? accepted(beginStep(job, job.updatedAt)) : job
 }
 
-function readRecord(record: StoredProgress['items'][number] | undefined): Partial<StepRecord> {
+function readRecord(record: StoredProgress['items'][number] | undefined): Partial<StoredStep> {
   if (!record) return {}
   const { startedAt, endedAt, ...others } = record
   return {
