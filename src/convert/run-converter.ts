@@ -35,7 +35,7 @@ export function runConverter(
 ): RunningConverter {
   const [program, ...args] = sandboxCommandLine(kind, command)
   const child = spawnPiped(program, args, { cwd: command.directory, env: {}, detached: true })
-  const stop = new Stop(child)
+  const stop = new ProcessStop(child)
   // A program that does not read what it is sent is no error by itself: its end tells.
   child.stdin.on('error', () => undefined)
   const stderr = collectText(child.stderr)
@@ -59,7 +59,7 @@ export function requireSandbox({ exitCode, stderr }: Pick<ConverterEnd, 'exitCod
 }
 
 /** Kills the whole process group, and stops waiting for pipes that another process still holds. */
-class Stop {
+class ProcessStop {
   readonly #child: ChildProcess
   reason: StopReason
   #isOver = false
@@ -87,7 +87,7 @@ class Stop {
   }
 }
 
-function endOf(child: ChildProcess, stop: Stop): Promise<Pick<ConverterEnd, 'exitCode' | 'signal'>> {
+function endOf(child: ChildProcess, stop: ProcessStop): Promise<Pick<ConverterEnd, 'exitCode' | 'signal'>> {
   return new Promise((resolve) => {
     const finish = (end: Pick<ConverterEnd, 'exitCode' | 'signal'>) => {
       stop.over()

@@ -16,7 +16,7 @@ import type { WorkContext } from './work-context.ts'
 export type LeaveReason = 'released' | 'no longer ours' | 'other epoch'
 
 /** Why a statement must not be sent. `gone`: its host does not know the backend of its connection. */
-export type Stop = LeaveReason | SettledOutcome | 'gone'
+export type NotSentReason = LeaveReason | SettledOutcome | 'gone'
 
 /** Reloads the state from the database after a crash of the server: what we knew may no longer be true. */
 export async function reloadRun(context: WorkContext, run: JobRun): Promise<JobRun | undefined> {
@@ -30,7 +30,11 @@ export async function reloadRun(context: WorkContext, run: JobRun): Promise<JobR
  * host than the control database's it must also be there, in the same WAL as the statement. An outcome: the step was
  * sent before and must not be sent again, although the restored or failed-over control database does not know it.
  */
-export async function announce(context: WorkContext, run: JobRun, flight: Flight): Promise<Stop | undefined> {
+export async function announce(
+  context: WorkContext,
+  run: JobRun,
+  flight: Flight,
+): Promise<NotSentReason | undefined> {
   // PostgreSQL refused to run it in the transaction announced before, so that flight is settled; its backend is ours.
   const refused = run.flight
   run.setFlight(flight)
@@ -43,7 +47,7 @@ async function mark(
   run: JobRun,
   flight: Flight,
   refused: Flight | null,
-): Promise<Stop | undefined> {
+): Promise<NotSentReason | undefined> {
   let settled = refused
   for (;;) {
     const marked = await markPatiently(context, run, flight, settled)

@@ -13,8 +13,8 @@ import { openSession } from './open-session.ts'
 import {
   announce,
   type LeaveReason,
+  type NotSentReason,
   release,
-  type Stop,
   save,
   takeBackMark,
   waitForRetry,
@@ -104,7 +104,7 @@ export async function beginStepAgain(
 const mostUnsent = 3
 
 /** The statement was not sent: the job is no longer ours, or its step was sent before. */
-export function stopStep(run: JobRun, stop: Exclude<Stop, 'gone'>): LeaveReason | undefined {
+export function stopStep(run: JobRun, stop: Exclude<NotSentReason, 'gone'>): LeaveReason | undefined {
   if (typeof stop === 'string') return stop
   run.advance(stepSettled(run.job, stop))
   return undefined
