@@ -6,7 +6,7 @@ import type {
 } from '../contract/documents.ts'
 import type { Activity } from '../jobs/activity-store.ts'
 import type { ListedActivity, ListedStatement } from './list-activity.ts'
-import type { StoppedActivity } from './stop-activity.ts'
+import type { ActivityStops } from './stop-activity.ts'
 
 /** The same for the admin API and for the command line. */
 export function activityDocument(
@@ -58,7 +58,7 @@ export const ownActivityDocument = ({ statements, left, silent }: ListedActivity
   silent_processes: silent,
 })
 
-export function stoppedDocument({ stopped, silent }: StoppedActivity): StoppedDocument {
+export function stoppedDocument({ stopped, silent }: ActivityStops): StoppedDocument {
   return {
     stopped: stopped.map(({ id, username, kind, hasEnded }) => ({ id, username, kind, has_ended: hasEnded })),
     silent_processes: silent,

@@ -8,13 +8,13 @@ import { askProcess, askProcesses } from './ask-processes.ts'
 import type { Stopped } from './question.ts'
 
 /** What was stopped, and how many processes did not answer: what they run was perhaps not stopped. */
-export type StoppedActivity = Readonly<{ stopped: readonly Stopped[]; silent: number }>
+export type ActivityStops = Readonly<{ stopped: readonly Stopped[]; silent: number }>
 
 /**
  * Stops one statement, or cancels one job, for the operator. An id is used once, so a stop that comes late stops nothing
  * else. Throws if nothing runs under this id.
  */
-export async function stopActivity(databases: Databases, id: string): Promise<StoppedActivity> {
+export async function stopActivity(databases: Databases, id: string): Promise<ActivityStops> {
   const process = statementId.exec(id)?.[1]
   if (process === undefined && !jobId.test(id)) throw errors.activityNotFound(id)
   await recordRequest(databases, { subject: id })
@@ -40,7 +40,7 @@ const statementId = /^([0-9a-f]{12})-[0-9a-f]{12}$/
 const jobId = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 /** Stops all statements of an account, and cancels its running jobs. Those that wait stay in the queue. */
-export async function stopActivityOf(databases: Databases, username: string): Promise<StoppedActivity> {
+export async function stopActivityOf(databases: Databases, username: string): Promise<ActivityStops> {
   const account = await userByName(databases.control, username)
   if (!account) throw errors.accountNotFound('User', username)
   await recordRequest(databases, { account: username })
@@ -64,7 +64,7 @@ export async function stopActivityOf(databases: Databases, username: string): Pr
 /** An account runs few at once. */
 const mostJobs = 1_000
 
-async function stopStatementsOf({ control }: Databases, username: string): Promise<StoppedActivity> {
+async function stopStatementsOf({ control }: Databases, username: string): Promise<ActivityStops> {
   const { answers, silent } = await askProcesses(control, { ask: 'stop-all', username }, stopMs)
   return { stopped: answers.flatMap(({ stopped }) => stopped), silent }
 }
