@@ -124,11 +124,11 @@ const definitions: Readonly<Record<string, string>> = {
     where m.lomowner = ${ofRoles} group by m.oid`,
 }
 
-type Stored = Readonly<{ name: string; kind: string }>
+type StoredObject = Readonly<{ name: string; kind: string }>
 
 /** Not materialized views: their rows are those of a query that ran at another time. */
-async function listStored(session: Session, roles: readonly string[]): Promise<readonly Stored[]> {
-  const { rows } = await session.query<Stored>(
+async function listStored(session: Session, roles: readonly string[]): Promise<readonly StoredObject[]> {
+  const { rows } = await session.query<StoredObject>(
     `select pg_catalog.format('%I.%I', n.nspname, c.relname) as name, c.relkind as kind
      from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid operator(pg_catalog.=) c.relnamespace
      join pg_catalog.pg_roles r on r.oid operator(pg_catalog.=) c.relowner

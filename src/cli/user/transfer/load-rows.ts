@@ -47,9 +47,14 @@ export async function loadRows(
   return { document: { table: plan.table, rows: count, ...counts, job_id: job.job_id } }
 }
 
-type Stored = Readonly<{ rows: number; answer: CopyAnswer | undefined }>
+type StoredRows = Readonly<{ rows: number; answer: CopyAnswer | undefined }>
 
-async function store(call: UserCall, service: Service, file: ImportInput, plan: ImportPlan): Promise<Stored> {
+async function store(
+  call: UserCall,
+  service: Service,
+  file: ImportInput,
+  plan: ImportPlan,
+): Promise<StoredRows> {
   const statements = importStatements(plan)
   const { client, signal } = service
   const sql = async (text: string) => (await at(wholeText(text), () => client.sql(text, { signal }))).rows
