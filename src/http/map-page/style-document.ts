@@ -12,7 +12,7 @@ import { basemapOf, type Theme } from './basemap.ts'
 import { cameraOf } from './camera.ts'
 import { defaultStyle } from './default-style.ts'
 
-export type StyleOptions = Readonly<{
+export type StyleContext = Readonly<{
   /** The address of the account. */
   url: string
   /** The address of the countries of the built-in basemap; undefined: not in this build. */
@@ -22,7 +22,7 @@ export type StyleOptions = Readonly<{
 }>
 
 /** The MapLibre style of a named map. It says nothing of the SQL, the tables or the key of the map. */
-export function styleDocument(shown: ShownMap, options: StyleOptions): StyleDocument {
+export function styleDocument(shown: ShownMap, options: StyleContext): StyleDocument {
   const { config, view, template, bounds } = shown
   const { title, description, popup, legend } = view
   const { name } = template.stored
