@@ -12,7 +12,7 @@ import { masterRoleName, organizationDatabaseName } from '../postgres/tenant-nam
 export async function nextFreeId(
   installation: Installation,
   tx: ClientBase,
-  table: Table,
+  table: AccountTable,
   hostId: number,
 ): Promise<number> {
   for (;;) {
@@ -25,7 +25,7 @@ export async function nextFreeId(
 export async function nextFreeIds(
   { databases, namespace }: Installation,
   tx: ClientBase,
-  table: Table,
+  table: AccountTable,
   hostId: number,
   count: number,
 ): Promise<readonly number[]> {
@@ -49,7 +49,7 @@ export async function isTaken(
   return names.length > 0
 }
 
-type Table = 'users' | 'organizations'
+type AccountTable = 'users' | 'organizations'
 const nameOf = { users: masterRoleName, organizations: organizationDatabaseName }
 
 const loginNames =

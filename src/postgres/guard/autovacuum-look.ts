@@ -32,7 +32,7 @@ type Worker = Readonly<{
   ms: number
 }>
 
-type Table = Readonly<{ schema: string; name: string; owner: string; bytes: number }>
+type VacuumedTable = Readonly<{ schema: string; name: string; owner: string; bytes: number }>
 
 class AutovacuumWatch {
   readonly #databases: Databases
@@ -75,7 +75,7 @@ class AutovacuumWatch {
   }
 
   async #end(session: Session, worker: Worker): Promise<void> {
-    const { rows } = await session.query<Table>(tableOf, [worker.relations])
+    const { rows } = await session.query<VacuumedTable>(tableOf, [worker.relations])
     const table = rows[0]
     if (!table || worker.ms < this.#patienceMs(worker.database) + table.bytes / bytesPerMs) return
     const { rowCount } = await session.query(endWorker, [worker.pid, worker.xactStart])
