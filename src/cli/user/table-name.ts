@@ -2,10 +2,10 @@ import { quoteLiteral, quoteName, shownName } from '../../contract/text/quote.ts
 import { UsageError } from '../command-error.ts'
 import type { Service } from './service.ts'
 
-export type TableName = Readonly<{ schema: string | undefined; name: string }>
+export type GivenTableName = Readonly<{ schema: string | undefined; name: string }>
 
 /** Reads `My Table`, `schema.My Table` or, as in SQL, `schema."My Table"`. */
-export function readTableName(text: string): TableName {
+export function readTableName(text: string): GivenTableName {
   const parts = text.includes('"') ? partsOfSql(text) : text.split('.')
   const [first = '', second] = parts
   if (parts.length > 2 || parts.length === 0 || parts.includes(''))
@@ -23,7 +23,7 @@ function partsOfSql(text: string): readonly string[] {
 }
 
 /** The name, quoted for a statement. */
-export const tableInSql = ({ schema, name }: TableName) =>
+export const tableInSql = ({ schema, name }: GivenTableName) =>
   [...(schema === undefined ? [] : [schema]), name].map(shownName).join('.')
 
 /** The quoted name of an existing table. As in SQL, `Places` is `places` unless a table `Places` exists. */
