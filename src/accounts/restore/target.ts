@@ -88,7 +88,7 @@ async function prepareTarget(
   session: Session,
   { namespace, major }: Pick<Backup, 'namespace' | 'major'>,
 ): Promise<void> {
-  const { rows } = await session.query<Target>(
+  const { rows } = await session.query<TargetServer>(
     `select pg_catalog.current_setting('server_version_num')::integer / 10000 as major,
        exists (select from pg_catalog.pg_available_extensions where name = 'postgis') as "hasPostgis",
        (select rolsuper from pg_catalog.pg_roles where rolname = current_user) as "isSuperuser"`,
@@ -114,7 +114,7 @@ async function prepareTarget(
     )
 }
 
-type Target = Readonly<{ major: number; hasPostgis: boolean; isSuperuser: boolean }>
+type TargetServer = Readonly<{ major: number; hasPostgis: boolean; isSuperuser: boolean }>
 
 /** Drops what a restore has made. The draft goes last: as long as it is there, the next restore begins with this. */
 export async function clearTarget(session: Session, namespace: string): Promise<void> {
