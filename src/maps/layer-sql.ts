@@ -35,11 +35,11 @@ function requireSelect(text: string): void {
 export const wholeWorld: TileView = { place: { z: 0, x: 0, y: 0 }, margin: 0 }
 
 const token = /!(?:bbox|pixel_width|pixel_height|scale_denominator)!/
-type Token = 'bbox' | 'pixel_width' | 'pixel_height' | 'scale_denominator'
-type SqlPart = string | Readonly<{ token: Token }>
+type LayerToken = 'bbox' | 'pixel_width' | 'pixel_height' | 'scale_denominator'
+type SqlPart = string | Readonly<{ token: LayerToken }>
 
 const partOf = (lexeme: Lexeme): SqlPart =>
-  lexeme.kind === 'hole' ? { token: lexeme.open.slice(1, -1) as Token } : textOf(lexeme)
+  lexeme.kind === 'hole' ? { token: lexeme.open.slice(1, -1) as LayerToken } : textOf(lexeme)
 
 /** Without semicolons after the statement. */
 function withoutEnd(parts: readonly SqlPart[]): readonly SqlPart[] {
@@ -55,7 +55,7 @@ function withoutEnd(parts: readonly SqlPart[]): readonly SqlPart[] {
 const isBlank = (text: string) => /^(\s|--|\/\*)/.test(text)
 
 /** Without a quote, so that none of them ends a literal. */
-function tokenValues({ place, margin }: TileView): Readonly<Record<Token, string>> {
+function tokenValues({ place, margin }: TileView): Readonly<Record<LayerToken, string>> {
   const size = sizeOf(place)
   const pixel = size / pixelsOfTile
   const west = place.x * size - worldEdge

@@ -40,9 +40,9 @@ const mayHaveParameters = /\$\d|:[A-Za-z_\u0080-\uffff]/
 const hasOwnParameters = (statement: string) =>
   /^(CREATE (OR REPLACE )?(FUNCTION|PROCEDURE)|PREPARE)\b/.test(wordsOf(statement).slice(0, 4).join(' '))
 
-type Token = Readonly<{ kind: LexemeKind; text: string; from: number; to: number }>
+type PlacedLexeme = Readonly<{ kind: LexemeKind; text: string; from: number; to: number }>
 
-const none: Token = { kind: 'space', text: '', from: -1, to: -1 }
+const none: PlacedLexeme = { kind: 'space', text: '', from: -1, to: -1 }
 
 /**
  * A colon and a word directly after it, and `$1`. `::type` is a cast. A colon that PostgreSQL itself reads, in a slice `a[1:n]` or
@@ -75,14 +75,14 @@ export function* parametersIn(text: string): Generator<Parameter> {
 /** Where PostgreSQL's grammar has colons of its own: between the bounds of a slice, and between key and value. */
 type Bracket = 'subscript' | 'members' | 'other'
 
-function bracketOf({ text }: Token, before: Token): Bracket {
+function bracketOf({ text }: PlacedLexeme, before: PlacedLexeme): Bracket {
   const word = before.text.toLowerCase()
   if (text === '(') return /^json_object(agg)?$/.test(word) ? 'members' : 'other'
   // `array[...]`, and the arrays in it, list values.
   return word === 'array' || word === '[' || word === ',' ? 'other' : 'subscript'
 }
 
-function isOfGrammar(colon: Token, before: Token, bracket: Bracket | undefined): boolean {
+function isOfGrammar(colon: PlacedLexeme, before: PlacedLexeme, bracket: Bracket | undefined): boolean {
   if (before.text === ':' && before.to === colon.from) return true
   if (bracket === undefined || bracket === 'other') return false
   // `KEY :k VALUE :v`, and not `key:v`, where key is a column.
@@ -90,7 +90,7 @@ function isOfGrammar(colon: Token, before: Token, bracket: Bracket | undefined):
   return endsExpression(before) || (bracket === 'subscript' && before.text === '[')
 }
 
-const endsExpression = ({ kind, text }: Token) =>
+const endsExpression = ({ kind, text }: PlacedLexeme) =>
   kind === 'word' ? !operators.has(text.toLowerCase()) : kind !== 'symbol' || text === ')' || text === ']'
 
 /** Words after which an expression goes on. */
