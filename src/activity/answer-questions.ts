@@ -10,11 +10,11 @@ import { settlesWithin } from '../waiting/settles-within.ts'
 import { findQuestion, writeAnswer } from './activity-store.ts'
 import { lookAtBackends, type SeenBackend } from './look-at-backends.ts'
 import {
+  type ActiveStatement,
   type ActivityAnswer,
   type ActivityQuestion,
   cutText,
   type Stopped,
-  type ToldStatement,
 } from './question.ts'
 
 /** Answers the questions of operators about what this process runs. */
@@ -97,7 +97,7 @@ async function stop(statement: RunningStatement): Promise<Stopped> {
 /** A cancel, then the end of the backend, then that of the connection: each has a second. */
 const stopMs = 4_000
 
-function told(statement: RunningStatement, seen: SeenBackend | undefined, cut: TextCut): ToldStatement {
+function told(statement: RunningStatement, seen: SeenBackend | undefined, cut: TextCut): ActiveStatement {
   const { id, principal, kind, session, runMs, text } = statement
   return {
     id,

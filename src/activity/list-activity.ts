@@ -4,7 +4,7 @@ import type { Databases } from '../postgres/databases.ts'
 import { longText, shortText, TextCut } from './answer-questions.ts'
 import { askProcesses } from './ask-processes.ts'
 import { lookAtBackends, type SeenBackend } from './look-at-backends.ts'
-import type { Blocker, ToldStatement } from './question.ts'
+import type { ActiveStatement, Blocker } from './question.ts'
 
 /** What runs now, of all accounts or of one. */
 export type WantedActivity = Readonly<{
@@ -15,7 +15,7 @@ export type WantedActivity = Readonly<{
 }>
 
 export type ListedStatement = Readonly<
-  Pick<ToldStatement, 'id' | 'username' | 'key' | 'kind' | 'waitsFor' | 'waitEvent' | 'text' | 'isCut'>
+  Pick<ActiveStatement, 'id' | 'username' | 'key' | 'kind' | 'waitsFor' | 'waitEvent' | 'text' | 'isCut'>
 > &
   Readonly<{
     since: Date
@@ -70,7 +70,7 @@ async function toldJobs(
   databases: Databases,
   jobs: readonly JobStatement[],
   isFull: boolean,
-): Promise<readonly ToldStatement[]> {
+): Promise<readonly ActiveStatement[]> {
   const inFlight = jobs.flatMap((job) => (job.pid === null ? [] : [{ ...job, pid: job.pid }]))
   const backends = await lookAtBackends(databases, inFlight)
   // The pid of a flight that has just ended may be another's by now.
@@ -84,7 +84,7 @@ async function toldJobs(
   return jobs.map((job) => toldJob(job, seen.get(job.jobId), cut))
 }
 
-function toldJob(job: JobStatement, seen: SeenBackend | undefined, cut: TextCut): ToldStatement {
+function toldJob(job: JobStatement, seen: SeenBackend | undefined, cut: TextCut): ActiveStatement {
   const { jobId, username, key, isImport, runMs, hostId, text } = job
   return {
     id: jobId,
@@ -103,8 +103,8 @@ function toldJob(job: JobStatement, seen: SeenBackend | undefined, cut: TextCut)
 
 function listed(
   { hosts }: Databases,
-  { runMs, hostId, pid: _pid, blockedBy, ...one }: ToldStatement,
-  all: readonly ToldStatement[],
+  { runMs, hostId, pid: _pid, blockedBy, ...one }: ActiveStatement,
+  all: readonly ActiveStatement[],
 ): ListedStatement {
   const nameOf = ({ pid, role }: Blocker) =>
     all.find((other) => other.hostId === hostId && other.pid === pid)?.id ??

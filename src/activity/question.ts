@@ -8,7 +8,7 @@ export type ActivityQuestion =
   | Readonly<{ ask: 'stop-all'; username: string }>
 
 /** A statement, as its process tells it. */
-export type ToldStatement = Readonly<{
+export type ActiveStatement = Readonly<{
   id: string
   username: string
   key: string | null
@@ -31,7 +31,7 @@ export type ToldStatement = Readonly<{
 export type Blocker = Readonly<{ pid: number; role: string | null }>
 
 /** What was stopped. */
-export type Stopped = Readonly<Pick<ToldStatement, 'id' | 'username' | 'key' | 'kind'>> &
+export type Stopped = Readonly<Pick<ActiveStatement, 'id' | 'username' | 'key' | 'kind'>> &
   Readonly<{
     /** False: it was stopped, but has not ended yet. */
     hasEnded: boolean
@@ -39,7 +39,7 @@ export type Stopped = Readonly<Pick<ToldStatement, 'id' | 'username' | 'key' | '
 
 /** `left`: how many statements are beyond the limit. */
 export type ActivityAnswer = Readonly<{
-  statements: readonly ToldStatement[]
+  statements: readonly ActiveStatement[]
   left: number
   stopped: readonly Stopped[]
 }>
