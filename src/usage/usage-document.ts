@@ -1,11 +1,11 @@
 import type { UsageDocument, UsagePeriodDocument } from '../contract/documents.ts'
 import { usageKinds } from '../contract/usage-names.ts'
-import type { PeriodUse, UsageFilter } from './usage-store.ts'
+import type { PeriodUse, UsageSpan } from './usage-store.ts'
 
 /** The same for the API and for the command line. */
 export function usageDocument(
   username: string,
-  { since, until, by }: UsageFilter,
+  { since, until, by }: UsageSpan,
   periods: readonly PeriodUse[],
 ): UsageDocument {
   return {

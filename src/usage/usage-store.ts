@@ -123,7 +123,7 @@ export async function writeDiskBytes(control: Queryable, userId: number, bytes: 
 }
 
 /** Both are full hours. */
-export type UsageFilter = Readonly<{ since: Date; until: Date; by: UsagePeriod }>
+export type UsageSpan = Readonly<{ since: Date; until: Date; by: UsagePeriod }>
 
 export type PeriodUse = Readonly<{
   from: Date
@@ -143,7 +143,7 @@ export type PeriodUse = Readonly<{
 export async function readUsage(
   control: Queryable,
   userId: number,
-  { since, until, by }: UsageFilter,
+  { since, until, by }: UsageSpan,
 ): Promise<readonly PeriodUse[]> {
   const { rows } = await control.query<PeriodUse>(
     `with kinds as (

@@ -1,6 +1,6 @@
 import { type UsagePeriod, usageDays } from '../contract/usage-names.ts'
 import { errors } from '../errors.ts'
-import type { UsageFilter } from './usage-store.ts'
+import type { UsageSpan } from './usage-store.ts'
 
 export type UsageWords = Readonly<{
   since?: string | undefined
@@ -12,7 +12,7 @@ export type UsageWords = Readonly<{
  * By default the last 30 days with the current hour, by day. Both ends are rounded down to full hours, so that
  * consecutive ranges never share an hour. Refuses invalid times and empty ranges.
  */
-export function wantedUsage({ since, until, by = 'day' }: UsageWords, now: Date): UsageFilter {
+export function wantedUsage({ since, until, by = 'day' }: UsageWords, now: Date): UsageSpan {
   const end = until === undefined ? new Date(now.getTime() + hourMs) : timeOf('until', until)
   const start = since === undefined ? new Date(end.getTime() - thirtyDaysMs) : timeOf('since', since)
   const range = { since: fullHour(start), until: fullHour(end), by }

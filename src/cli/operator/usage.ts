@@ -5,7 +5,7 @@ import { formatBytes, formatCount } from '../../contract/text/format.ts'
 import { type UsagePeriod, usagePeriods } from '../../contract/usage-names.ts'
 import { AppError, errors } from '../../errors.ts'
 import { usageCsv, usageDocument } from '../../usage/usage-document.ts'
-import { readUsage, type UsageFilter } from '../../usage/usage-store.ts'
+import { readUsage, type UsageSpan } from '../../usage/usage-store.ts'
 import { wantedUsage } from '../../usage/wanted-usage.ts'
 import type { Command } from '../command.ts'
 import { UsageError } from '../command-error.ts'
@@ -39,7 +39,7 @@ export const runUsage: Command['run'] = async ({ args, values }) => {
   }
 }
 
-function filterOf(values: OptionValues): UsageFilter {
+function filterOf(values: OptionValues): UsageSpan {
   const by = textOf(values, 'by') as UsagePeriod | undefined
   if (by !== undefined && !usagePeriods.includes(by))
     throw new UsageError(`--by must be one of ${usagePeriods.join(', ')}`)

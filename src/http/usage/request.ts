@@ -1,11 +1,11 @@
 import type { FastifyRequest } from 'fastify'
 import { usagePeriods } from '../../contract/usage-names.ts'
 import { errors } from '../../errors.ts'
-import type { UsageFilter } from '../../usage/usage-store.ts'
+import type { UsageSpan } from '../../usage/usage-store.ts'
 import { wantedUsage } from '../../usage/wanted-usage.ts'
 import { choiceOf, type Parameters, textOf, withoutEmpty } from '../middleware/parameters.ts'
 
-export type WantedUsage = UsageFilter & Readonly<{ format: 'json' | 'csv' }>
+export type WantedUsage = UsageSpan & Readonly<{ format: 'json' | 'csv' }>
 
 const known = ['since', 'until', 'by', 'format']
 
