@@ -20,7 +20,7 @@ export type SlotLimits = Readonly<{
 
 export type GiveBack = () => void
 
-type Use = { all: number; anonymous: number }
+type SlotUse = { all: number; anonymous: number }
 
 /**
  * Limits concurrency: in total, per role, per account, and for callers without a key. Beyond the limits callers wait in
@@ -33,8 +33,8 @@ export class Slots {
   readonly #limits: SlotLimits
   readonly #queue = new WaitQueue<SlotHolder, GiveBack>(kindOf)
   readonly #roles = new Map<string, number>()
-  readonly #accounts = new Map<string, Use>()
-  readonly #use: Use = { all: 0, anonymous: 0 }
+  readonly #accounts = new Map<string, SlotUse>()
+  readonly #use: SlotUse = { all: 0, anonymous: 0 }
 
   constructor(limits: SlotLimits) {
     this.#limits = limits
@@ -126,7 +126,7 @@ export class Slots {
 const kindOf = ({ account = '', isAnonymous = false, role = '', most }: SlotHolder) =>
   `${role} ${account} ${isAnonymous} ${most}`
 
-function add(use: Use, isAnonymous: boolean | undefined, change: 1 | -1): void {
+function add(use: SlotUse, isAnonymous: boolean | undefined, change: 1 | -1): void {
   use.all += change
   if (isAnonymous) use.anonymous += change
 }
