@@ -14,7 +14,7 @@ import { limitJobs } from './limits/plan-store.ts'
 import { checkQuota } from './new-account.ts'
 import { updateUserRow, whyNotChanged } from './user-store.ts'
 
-export type UserChanges = Readonly<{
+export type WantedUserChanges = Readonly<{
   quotaBytes?: number | undefined
   apiKeyQuota?: number | null | undefined
   isOrgAdmin?: boolean | undefined
@@ -27,7 +27,7 @@ export type UserChanges = Readonly<{
 export async function updateUser(
   installation: Installation,
   username: string,
-  changes: UserChanges,
+  changes: WantedUserChanges,
 ): Promise<Account> {
   const { control } = installation.databases
   const account = await userByName(control, username)
@@ -83,12 +83,12 @@ const explainPlan = (plan: string | null | undefined) => (error: unknown) => {
 }
 
 /** The owner of an organization stays its owner. */
-function newOrgRole({ orgRole }: Account, { isOrgAdmin }: UserChanges): Account['orgRole'] | undefined {
+function newOrgRole({ orgRole }: Account, { isOrgAdmin }: WantedUserChanges): Account['orgRole'] | undefined {
   if (isOrgAdmin === undefined || orgRole === 'owner') return undefined
   return isOrgAdmin ? 'admin' : 'member'
 }
 
-function checkChanges(account: Account, changes: UserChanges): void {
+function checkChanges(account: Account, changes: WantedUserChanges): void {
   checkQuota(changes.quotaBytes)
   const { apiKeyQuota } = changes
   if (

@@ -1,7 +1,7 @@
 import type { FastifyRequest, FastifySchemaValidationError } from 'fastify'
 import type { WantedOrganization } from '../../accounts/create-organization.ts'
 import type { WantedUser } from '../../accounts/create-user.ts'
-import type { UserChanges } from '../../accounts/update-user.ts'
+import type { WantedUserChanges } from '../../accounts/update-user.ts'
 import type { WantedActivity } from '../../activity/list-activity.ts'
 import type { WantedAudit } from '../../audit/audit-store.ts'
 import { auditActions } from '../../contract/admin-names.ts'
@@ -33,7 +33,7 @@ export function readNewUser(request: FastifyRequest): WantedUser {
   }
 }
 
-export function readChanges(request: FastifyRequest): UserChanges {
+export function readChanges(request: FastifyRequest): WantedUserChanges {
   const { quota_in_bytes, api_key_quota, org_admin, limits, plan } = validBody<wire.UserChanges>(request)
   return { quotaBytes: quota_in_bytes, apiKeyQuota: api_key_quota, isOrgAdmin: org_admin, limits, plan }
 }
