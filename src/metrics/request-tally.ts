@@ -71,13 +71,13 @@ function count(tally: Tally, { status, keyType, seconds }: FinishedRequest): voi
   tally.requests += 1
 }
 
-type Value = Readonly<{
+type MetricValue = Readonly<{
   metricName?: string
   labels: Readonly<Record<string, string | number>>
   value: number
 }>
 
-function countsOf({ labels, statuses }: Tally): Value[] {
+function countsOf({ labels, statuses }: Tally): MetricValue[] {
   return [...statuses].flatMap(([status, counts]) =>
     Object.entries(counts)
       .filter(([, value]) => value > 0)
@@ -85,7 +85,7 @@ function countsOf({ labels, statuses }: Tally): Value[] {
   )
 }
 
-function timesOf({ labels, times, seconds, requests }: Tally): Value[] {
+function timesOf({ labels, times, seconds, requests }: Tally): MetricValue[] {
   let sum = 0
   const buckets = times.map((value, place) => {
     sum += value
@@ -106,7 +106,7 @@ type Figure = Readonly<{
   name: string
   help: string
   type: 'counter' | 'histogram'
-  values: () => readonly Value[]
+  values: () => readonly MetricValue[]
 }>
 
 /** A registry needs no more than this, whatever its types say. */

@@ -42,9 +42,9 @@ export class SvgFormat implements RowFormat {
   }
 }
 
-type Value = Readonly<{ start: number; end: number }> | undefined
+type ValueRange = Readonly<{ start: number; end: number }> | undefined
 
-function valuesOf(row: Buffer, start: number): readonly Value[] {
+function valuesOf(row: Buffer, start: number): readonly ValueRange[] {
   let at = start + 2
   return Array.from({ length: row.readInt16BE(start) }, () => {
     const length = row.readInt32BE(at)
