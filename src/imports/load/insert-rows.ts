@@ -223,7 +223,7 @@ async function* batchesOf(
 const batchRows = 100
 const batchBytes = 1024 * 1024
 
-type Values = readonly (string | null)[]
+type RowValues = readonly (string | null)[]
 
 const storedText = (name: string, isWhole: boolean) => {
   const value = `${quoteIdentifier(name)}::text`
@@ -255,9 +255,9 @@ async function storedValues(
   stage: Stage,
   bad: readonly RefusedRow[],
   areWhole: boolean,
-): Promise<ReadonlyMap<number, Values>> {
+): Promise<ReadonlyMap<number, RowValues>> {
   const values = stage.columns.map(({ name }) => storedText(name, areWhole)).join(', ')
-  const rows = await queryInCatalog<{ line: string; values: Values }>(
+  const rows = await queryInCatalog<{ line: string; values: RowValues }>(
     loading.session,
     `select ${stage.line} as line, array[${values}]::text[] as values from ${stageName(loading, stage)}
      where ${stage.line} = any ($1::bigint[])`,
@@ -267,7 +267,7 @@ async function storedValues(
 }
 
 /** In the text format of COPY, in the order of its section. */
-function copyText({ columns, section }: Stage, values: Values): string {
+function copyText({ columns, section }: Stage, values: RowValues): string {
   const names = section?.columns ?? columns.map(({ name }) => name)
   return names
     .map((wanted) => values[columns.findIndex(({ name }) => name === wanted)] ?? null)
@@ -289,7 +289,7 @@ async function placeIn(
   loading: Loading,
   stage: Stage,
   { error }: DatabaseFault,
-  values: Values,
+  values: RowValues,
 ): Promise<RejectedPlace> {
   const told = placeOf(error)
   const column = told.column ?? (await checkedColumn(loading, stage, error.constraint))
