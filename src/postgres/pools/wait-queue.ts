@@ -6,7 +6,7 @@ import type { AbortLike } from './interruption.ts'
  */
 export class WaitQueue<Request, Grant> {
   readonly #kindOf: (request: Request) => string
-  readonly #lines = new Map<string, Set<Waiter<Request, Grant>>>()
+  readonly #lines = new Map<string, Set<QueuedRequest<Request, Grant>>>()
   #length = 0
 
   constructor(kindOf: (request: Request) => string) {
@@ -50,13 +50,13 @@ export class WaitQueue<Request, Grant> {
     for (const line of this.#lines.values()) for (const waiter of line) this.#refuse(waiter, error)
   }
 
-  #add(waiter: Waiter<Request, Grant>): void {
+  #add(waiter: QueuedRequest<Request, Grant>): void {
     const kind = this.#kindOf(waiter.request)
     this.#lines.set(kind, (this.#lines.get(kind) ?? new Set()).add(waiter))
     this.#length += 1
   }
 
-  #refuse(waiter: Waiter<Request, Grant>, reason: unknown): void {
+  #refuse(waiter: QueuedRequest<Request, Grant>, reason: unknown): void {
     const kind = this.#kindOf(waiter.request)
     const line = this.#lines.get(kind)
     if (!line?.has(waiter)) return
@@ -65,14 +65,14 @@ export class WaitQueue<Request, Grant> {
     waiter.reject(reason)
   }
 
-  #dismiss(waiter: Waiter<Request, Grant>, line: Set<Waiter<Request, Grant>>): void {
+  #dismiss(waiter: QueuedRequest<Request, Grant>, line: Set<QueuedRequest<Request, Grant>>): void {
     line.delete(waiter)
     this.#length -= 1
     waiter.leave()
   }
 }
 
-type Waiter<Request, Grant> = Readonly<{
+type QueuedRequest<Request, Grant> = Readonly<{
   request: Request
   resolve: (grant: Grant) => void
   reject: (reason: unknown) => void
