@@ -36,21 +36,21 @@ function wait(socket: Socket, response: OneWriteResponse, timeoutMs: number, beg
   }
 }
 
-type Waiting = { count: number; endLimit: () => void }
+type WaitingRequests = { count: number; endLimit: () => void }
 
 /** While a socket is not read it does not report that the client has gone: so this has a time limit. */
-function stopReading(socket: Socket, waiting: Waiting, timeoutMs: number): void {
+function stopReading(socket: Socket, waiting: WaitingRequests, timeoutMs: number): void {
   if (waiting.count === 0 || socket.destroyed) return
   socket.pause()
   waiting.endLimit = destroyAfter(socket, timeoutMs)
 }
 
-function goOnReading(socket: Socket, waiting: Waiting): void {
+function goOnReading(socket: Socket, waiting: WaitingRequests): void {
   waiting.endLimit()
   if (socket.isPaused()) socket.resume()
 }
 
-const waitingOn = new WeakMap<Socket, Waiting>()
+const waitingOn = new WeakMap<Socket, WaitingRequests>()
 const mostWaiting = 16
 
 /** After an early answer the rest of the body is discarded, with a time limit. */

@@ -1,7 +1,7 @@
 import { isConnectionLoss, sqlstateOf } from '../sqlstate.ts'
 
 /** A caller that waits for its write, or only for the next group. */
-type Waiting<Write, Result> = Readonly<{
+type WaitingWrites<Write, Result> = Readonly<{
   writes: readonly Write[]
   resolve: (results: readonly Result[]) => void
   reject: (error: unknown) => void
@@ -20,9 +20,9 @@ export type WriteGroup<Write, Result> = (
  */
 export class GroupCommit<Write, Result> {
   readonly #writeGroup: WriteGroup<Write, Result>
-  #waiting: Waiting<Write, Result>[] = []
+  #waiting: WaitingWrites<Write, Result>[] = []
   #isWriting = false
-  readonly #alone: Waiting<Write, Result>[] = []
+  readonly #alone: WaitingWrites<Write, Result>[] = []
   #patient = 0
   readonly #unanswered = new Set<Promise<void>>()
 
@@ -62,7 +62,7 @@ export class GroupCommit<Write, Result> {
   }
 
   /** Never rejects: errors go to the waiting callers. */
-  async #settle(batch: readonly Waiting<Write, Result>[], isPatient: boolean): Promise<void> {
+  async #settle(batch: readonly WaitingWrites<Write, Result>[], isPatient: boolean): Promise<void> {
     try {
       const writes = batch.flatMap((each) => each.writes)
       const results = [...(await this.#writeGroup(writes, isPatient))]
@@ -74,7 +74,7 @@ export class GroupCommit<Write, Result> {
   }
 
   /** A few at a time: writes that wait must not take every connection. */
-  #writeAlone(batch: readonly Waiting<Write, Result>[]): void {
+  #writeAlone(batch: readonly WaitingWrites<Write, Result>[]): void {
     this.#alone.push(...batch)
     while (this.#alone.length > 0 && this.#patient < mostPatient) {
       this.#patient += 1
