@@ -3,7 +3,7 @@ import { declareDead, orphanJobs, type SeenWorker, seeWorkers } from '../jobs/wo
 import type { Log } from '../log/log.ts'
 
 /** What this process has seen of another worker, by its own monotonic clock. */
-type Watched = Readonly<{ heartbeat: string; heardAt: number; missingSince: number | undefined }>
+type WatchedWorker = Readonly<{ heartbeat: string; heardAt: number; missingSince: number | undefined }>
 
 /**
  * Finds dead workers: every worker watches all others. One without its lock is dead, unless it takes the lock again
@@ -18,7 +18,7 @@ export class DeadWorkers {
   readonly #log: Log
   readonly #own: Readonly<{ id: number | undefined }>
   #timer: NodeJS.Timeout | undefined
-  #watched = new Map<number, Watched>()
+  #watched = new Map<number, WatchedWorker>()
   #lastLook: number | undefined
   /** Before this time, a missing lock is ignored. */
   #settledAt = Number.POSITIVE_INFINITY
@@ -70,7 +70,7 @@ export class DeadWorkers {
     return workers.filter(({ id }) => id !== this.#own.id && this.#isDead(this.#watched.get(id)!, now))
   }
 
-  #watch({ id, isPresent, heartbeat }: SeenWorker, now: number): Watched {
+  #watch({ id, isPresent, heartbeat }: SeenWorker, now: number): WatchedWorker {
     const before = this.#watched.get(id)
     return {
       heartbeat,
@@ -79,7 +79,7 @@ export class DeadWorkers {
     }
   }
 
-  #isDead({ heardAt, missingSince }: Watched, now: number): boolean {
+  #isDead({ heardAt, missingSince }: WatchedWorker, now: number): boolean {
     if (now - heardAt >= silentMs) return true
     return missingSince !== undefined && now >= this.#settledAt && now - missingSince >= graceMs
   }
