@@ -19,12 +19,14 @@ export function lookAtAutovacuum(databases: Databases, tableMs: number): GuardLo
     look: async ({ host, ask }) => {
       const watch = watches.get(host.id) ?? new AutovacuumWatch(databases, host.id, tableMs)
       watches.set(host.id, watch)
-      return watch.look(await ask<Worker>(workers, [tenantDatabasePattern(databases.namespace), leastMs]))
+      return watch.look(
+        await ask<AutovacuumWorker>(workers, [tenantDatabasePattern(databases.namespace), leastMs]),
+      )
     },
   }
 }
 
-type Worker = Readonly<{
+type AutovacuumWorker = Readonly<{
   pid: number
   xactStart: string
   database: string
@@ -50,7 +52,7 @@ class AutovacuumWatch {
     this.#tableMs = tableMs
   }
 
-  look(found: readonly Worker[]): readonly Ended[] {
+  look(found: readonly AutovacuumWorker[]): readonly Ended[] {
     for (const worker of found) if (worker.ms > this.#patienceMs(worker.database)) this.#check(worker)
     const ended = this.#ended
     this.#ended = []
@@ -63,7 +65,7 @@ class AutovacuumWatch {
   }
 
   /** In the background: it queries the table's database, and a round must not wait for that. */
-  #check(worker: Worker): void {
+  #check(worker: AutovacuumWorker): void {
     const key = `${worker.pid} ${worker.xactStart}`
     if (this.#checking.has(key)) return
     this.#checking.add(key)
@@ -74,7 +76,7 @@ class AutovacuumWatch {
       .finally(() => this.#checking.delete(key))
   }
 
-  async #end(session: Session, worker: Worker): Promise<void> {
+  async #end(session: Session, worker: AutovacuumWorker): Promise<void> {
     const { rows } = await session.query<VacuumedTable>(tableOf, [worker.relations])
     const table = rows[0]
     if (!table || worker.ms < this.#patienceMs(worker.database) + table.bytes / bytesPerMs) return
