@@ -5,7 +5,7 @@ import { answerWithin } from '../answer-within.ts'
 import { logIn } from '../pools/log-in.ts'
 import { adminTarget } from '../session-target.ts'
 import { serverKeepAlive, socketOf } from '../wire/drop-when-silent.ts'
-import type { GuardedHost, GuardLook, GuardOptions } from './look.ts'
+import type { AskHost, GuardedHost, GuardLook, GuardOptions } from './look.ts'
 
 type HostWatchOptions = GuardOptions & Pick<GuardedHost, 'host'>
 
@@ -135,7 +135,7 @@ export class HostWatch {
 }
 
 /** Each text is a prepared statement, planned at its first use. */
-function askOn(client: Client): GuardedHost['ask'] {
+function askOn(client: Client): AskHost {
   return async <R extends QueryResultRow>(text: string, values: unknown[] = []) => {
     const name = createHash('sha1').update(text).digest('hex')
     const { rows } = await client.query<R>({ name, text, values })

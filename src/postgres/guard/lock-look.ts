@@ -6,7 +6,7 @@ import { hasSqlstate, sqlstate } from '../sqlstate.ts'
 import { tenantRolePattern } from '../tenant-names.ts'
 import { mayLock } from './lock-rights.ts'
 import { isForSharedRow, isStrong, type LockRow, nameOf, type Ownership, placeOf } from './lock-rules.ts'
-import type { Ended, GuardedHost, GuardLook } from './look.ts'
+import type { AskHost, Ended, GuardLook } from './look.ts'
 import { OwnersTurn } from './owners-turn.ts'
 
 /**
@@ -31,8 +31,6 @@ export function lookAtLocks(databases: Databases): GuardLook {
     },
   }
 }
-
-type Ask = GuardedHost['ask']
 
 /** A lock, and a tenant's backend that holds it or waits for it. */
 type Suspect = Readonly<{
@@ -67,7 +65,7 @@ class LockWatch {
     this.#isTenant = new RegExp(tenantRolePattern(databases.namespace))
   }
 
-  async look(ask: Ask): Promise<readonly Ended[]> {
+  async look(ask: AskHost): Promise<readonly Ended[]> {
     const locks = await ask<SeenLock>(waiting)
     const waits = locks.filter(({ granted }) => !granted)
     const waiters = this.#suspects(waits.filter(isStrong), 'waited for')
@@ -82,7 +80,7 @@ class LockWatch {
     return ended
   }
 
-  async #holders(ask: Ask, waits: readonly SeenLock[], locks: readonly LockRow[]) {
+  async #holders(ask: AskHost, waits: readonly SeenLock[], locks: readonly LockRow[]) {
     const pids = waits.filter((wait) => placeOf(wait) || isForSharedRow(wait, locks)).map(({ pid }) => pid)
     return pids.length === 0 ? [] : this.#suspects(await ask<SeenLock>(blocking, [pids]), 'held')
   }
@@ -98,7 +96,7 @@ class LockWatch {
     })
   }
 
-  async #endAll(ask: Ask, suspects: readonly Suspect[]): Promise<void> {
+  async #endAll(ask: AskHost, suspects: readonly Suspect[]): Promise<void> {
     for (const suspect of suspects) if (suspect.place === 'owned') this.#check(suspect)
     const due = suspects.filter((suspect) => suspect.place === 'shared' && this.#isDue(suspect))
     // To terminate a backend PostgreSQL reads the catalog of roles, which may be the locked one. A cancel reads no
@@ -145,7 +143,7 @@ class LockWatch {
   }
 
   /** Only if the lock is unchanged. The process that owns the session tells its client the reason. */
-  async #end({ lock, act, role, session }: Suspect, ask: Ask): Promise<void> {
+  async #end({ lock, act, role, session }: Suspect, ask: AskHost): Promise<void> {
     const what = nameOf(lock, this.#catalogs)
     // A backend ended in the round before may still be seen, and be gone when it is asked for again.
     const earlier = session?.endReason ?? null
@@ -167,7 +165,7 @@ class LockWatch {
    * Reads what is needed while catalogs are locked. This also caches, inside PostgreSQL, the roles that it must read to
    * terminate a backend.
    */
-  async #learn(ask: Ask): Promise<void> {
+  async #learn(ask: AskHost): Promise<void> {
     if (this.#catalogs.size === 0) {
       const rows = await ask<{ oid: number; name: string }>(catalogNames)
       this.#catalogs = new Map(rows.map(({ oid, name }) => [oid, name]))

@@ -16,9 +16,11 @@ export type GuardLook = Readonly<{
 /** What a check works on. */
 export type GuardedHost = Readonly<{
   host: Host
-  /** Queries the administrator's database with a prepared statement and a timeout. */
-  ask: <R extends QueryResultRow>(text: string, values?: unknown[]) => Promise<readonly R[]>
+  ask: AskHost
 }>
+
+/** Queries the administrator's database with a prepared statement and a timeout. */
+export type AskHost = <R extends QueryResultRow>(text: string, values?: unknown[]) => Promise<readonly R[]>
 
 /** What a check ended, and why, for the log, the metrics and the audit record; with the table, if it was about one. */
 export type Ended = Readonly<{ role: string; why: string; table?: string }>

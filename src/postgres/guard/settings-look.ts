@@ -1,10 +1,8 @@
 import { errors } from '../../errors.ts'
 import { type Databases, tenantPools } from '../databases.ts'
 import { tenantRolePattern } from '../tenant-names.ts'
-import type { Ended, GuardedHost, GuardLook } from './look.ts'
+import type { AskHost, Ended, GuardLook } from './look.ts'
 import { OwnersTurn } from './owners-turn.ts'
-
-type Ask = GuardedHost['ask']
 
 /**
  * Keeps small the shared catalogs in which every role may store its own settings and password: all accounts read them,
@@ -41,7 +39,7 @@ export function lookAtSettings(databases: Databases): GuardLook {
   }
 }
 
-async function haveGrown(ask: Ask): Promise<boolean> {
+async function haveGrown(ask: AskHost): Promise<boolean> {
   const [size] = await ask<{ bytes: number }>(catalogBytes)
   return Number(size!.bytes) > maxCatalogBytes
 }
@@ -56,7 +54,7 @@ class RoleEndings {
   }
 
   /** False: a statement runs in another process, which may be about to end it. */
-  async endAll(hostId: number, role: string, ask: Ask): Promise<boolean> {
+  async endAll(hostId: number, role: string, ask: AskHost): Promise<boolean> {
     const { paused } = this.#databases
     const pools = tenantPools(this.#databases)
     const running = await ask<{ pid: number }>(runningOf, [role])
@@ -70,7 +68,7 @@ class RoleEndings {
 }
 
 /** Rows that an open transaction may still see remain: the next round tries again. */
-async function vacuum(ask: Ask): Promise<void> {
+async function vacuum(ask: AskHost): Promise<void> {
   for (const catalog of ['pg_db_role_setting', 'pg_authid']) await ask(`vacuum pg_catalog.${catalog}`)
 }
 
