@@ -3,12 +3,10 @@ import type { Account } from '../auth/account.ts'
 import { lockUser } from '../auth/account-store.ts'
 import { maxDashboards, maxFilterValue } from '../contract/dashboards.ts'
 import type { QueryParams } from '../contract/saved-queries.ts'
-import { inTransaction } from '../postgres/transaction.ts'
+import { type Control, inTransaction } from '../postgres/transaction.ts'
 import { nextTurn } from '../waiting/next-turn.ts'
 import { type ExpectedDashboard, isExpected, mayReplace } from './dashboard-version.ts'
 import type { Dashboard, DashboardContent } from './read-dashboard.ts'
-
-type Control = Pick<Pool, 'query'>
 
 export type DashboardHead = Omit<Dashboard, 'content'> &
   Readonly<{ name: string; createdAt: Date; updatedAt: Date }>

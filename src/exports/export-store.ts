@@ -1,9 +1,7 @@
-import type { Pool } from 'pg'
 import type { Account, CallerKey, Holder } from '../auth/account.ts'
 import { isInTime, msLeft, readCallerKey } from '../auth/account-store.ts'
 import type { SqlFormat } from '../contract/formats.ts'
-
-type Control = Pick<Pool, 'query'>
+import type { Control } from '../postgres/transaction.ts'
 
 /** What a link gives. */
 export type ExportedQuery = Readonly<{ query: string; format: SqlFormat; filename: string | undefined }>

@@ -1,8 +1,6 @@
-import type { Pool } from 'pg'
 import type { HistoryOutcome } from '../contract/documents.ts'
 import { maxHistoryEntries } from '../contract/limits.ts'
-
-type Control = Pick<Pool, 'query'>
+import type { Control } from '../postgres/transaction.ts'
 
 export type HistoryEntry = Readonly<{
   id: string

@@ -1,11 +1,9 @@
-import type { Pool } from 'pg'
 import type { Account } from '../auth/account.ts'
 import { isInTime, readAccount, selectAccounts } from '../auth/account-store.ts'
 import type { ClaimedJob } from '../jobs/claim-store.ts'
-import type { Queryable } from '../postgres/transaction.ts'
+import type { Control, Queryable } from '../postgres/transaction.ts'
 import type { ImportPhase, ImportProgress, ImportRecord, ImportResult } from './import-record.ts'
 
-type Control = Pick<Pool, 'query'>
 type ImportRow = Readonly<{
   key_id: number
   source: ImportRecord['source']

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import type { Account } from '../auth/account.ts'
 import type { Backend } from '../postgres/end-backend.ts'
-import type { Queryable } from '../postgres/transaction.ts'
+import type { Control, Queryable } from '../postgres/transaction.ts'
 import type { FallbackRecord, Item, Job, JobDefinition } from './job.ts'
 import { accepted, beginStep, createJob } from './job-state.ts'
 import { runningStep } from './job-step.ts'
@@ -68,7 +68,7 @@ export async function watchJob(control: Pool, account: Account, id: string): Pro
 
 /** Returns those of the jobs that have ended. */
 export async function endedJobs(
-  control: Pick<Pool, 'query'>,
+  control: Control,
   jobs: readonly Readonly<{ userId: number; id: string }>[],
 ): Promise<readonly string[]> {
   const { rows } = await control.query<{ id: string }>({
@@ -80,17 +80,13 @@ export async function endedJobs(
   return rows.map(({ id }) => id)
 }
 
-export async function findJob(
-  control: Pick<Pool, 'query'>,
-  account: Account,
-  id: string,
-): Promise<Job | undefined> {
+export async function findJob(control: Control, account: Account, id: string): Promise<Job | undefined> {
   return (await findStoredJob(control, account, id))?.job
 }
 
 /** The same with its internal state, such as the statement in flight. */
 export async function findStoredJob(
-  control: Pick<Pool, 'query'>,
+  control: Control,
   account: Account,
   id: string,
 ): Promise<StoredJob | undefined> {

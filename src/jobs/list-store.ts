@@ -1,11 +1,9 @@
-import type { Pool } from 'pg'
 import type { Account } from '../auth/account.ts'
 import type { Config } from '../config/config.ts'
 import { isFinal, type JobStatus, jobStatuses } from '../contract/job-status.ts'
+import type { Control } from '../postgres/transaction.ts'
 import type { Job } from './job.ts'
 import { type JobRow, readJob } from './job-store.ts'
-
-type Control = Pick<Pool, 'query'>
 
 /** Which jobs to list. Absent: all. */
 export type JobSearch = Readonly<{

@@ -1,6 +1,6 @@
-import type { Pool } from 'pg'
 import type { Account } from '../auth/account.ts'
 import type { Config } from '../config/config.ts'
+import type { Control } from '../postgres/transaction.ts'
 import {
   type ClaimedJob,
   type ClaimRequest,
@@ -10,9 +10,6 @@ import {
   readClaims,
 } from './claim-store.ts'
 import type { JobDefinition } from './job.ts'
-
-/** Anything that runs a prepared statement. */
-type Control = Pick<Pool, 'query'>
 
 /** New jobs, and jobs whose worker is gone. */
 export const queueChannel = 'cartage_jobs'

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Pool } from 'pg'
+import type { Control } from '../postgres/transaction.ts'
 import { type ClaimRequest, type Claims, type ClaimsRecord, claimValues, readClaims } from './claim-store.ts'
 import type { Job } from './job.ts'
 import { type Flight, progressOf, type StoredJob } from './job-store.ts'
@@ -43,7 +43,7 @@ export type WrittenJobs = Claims & Readonly<{ written: readonly WriteResult[] }>
  * for. If a row is locked, this waits when `isPatient`; otherwise nothing is written, and PostgreSQL's error says so.
  */
 export async function writeJobs(
-  control: Pick<Pool, 'query'>,
+  control: Control,
   writes: readonly JobWrite[],
   { isPatient = true, request }: { isPatient?: boolean; request?: ClaimRequest | undefined } = {},
 ): Promise<WrittenJobs> {

@@ -1,7 +1,5 @@
-import type { Pool } from 'pg'
 import type { Account } from '../auth/account.ts'
-
-type Control = Pick<Pool, 'query'>
+import type { Control } from '../postgres/transaction.ts'
 
 /** `revision`: of the template that it was made of; null: of none. */
 export type StoredMap = Readonly<{

@@ -5,6 +5,9 @@ export type Queryable = {
   query<R extends QueryResultRow>(text: string, values?: unknown[]): Promise<QueryResult<R>>
 }
 
+/** The control database, or a transaction on it. It runs prepared statements too. */
+export type Control = Pick<Pool, 'query'>
+
 /** Runs `work` in one transaction: committed if it returns, rolled back if it throws. */
 export async function inTransaction<T>(pool: Pool, work: (tx: ClientBase) => Promise<T>): Promise<T> {
   const client = await pool.connect()

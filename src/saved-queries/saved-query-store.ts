@@ -3,10 +3,8 @@ import type { Account } from '../auth/account.ts'
 import { lockUser } from '../auth/account-store.ts'
 import type { ChartDefinition } from '../contract/charts.ts'
 import { maxSavedQueries, maxSavedQueryBytes, type QueryParams } from '../contract/saved-queries.ts'
-import { inTransaction } from '../postgres/transaction.ts'
+import { type Control, inTransaction } from '../postgres/transaction.ts'
 import type { SavedDefinition } from './read-definition.ts'
-
-type Control = Pick<Pool, 'query'>
 
 export type SavedQuery = SavedDefinition &
   Readonly<{ name: string; revision: string; createdAt: Date; updatedAt: Date }>

@@ -2,11 +2,9 @@ import type { Pool } from 'pg'
 import type { Account } from '../auth/account.ts'
 import { lockUser } from '../auth/account-store.ts'
 import type { JobDefinition } from '../jobs/job.ts'
-import { inTransaction, type Queryable } from '../postgres/transaction.ts'
+import { type Control, inTransaction, type Queryable } from '../postgres/transaction.ts'
 import type { PlannedRun } from './plan-runs.ts'
 import type { Schedule, ScheduleDefinition, ScheduleNotice, ScheduleRun } from './schedule.ts'
-
-type Control = Pick<Pool, 'query'>
 
 type ScheduleRow = Readonly<{
   name: string

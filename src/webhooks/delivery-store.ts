@@ -3,10 +3,8 @@ import type { Account } from '../auth/account.ts'
 import { type DeliveryStatus, maxPendingTests } from '../contract/webhooks.ts'
 import { errors } from '../errors.ts'
 import { type JobRow, readJob } from '../jobs/job-store.ts'
-import { inTransaction } from '../postgres/transaction.ts'
+import { type Control, inTransaction } from '../postgres/transaction.ts'
 import type { Subject } from './message.ts'
-
-type Control = Pick<Pool, 'query'>
 
 /** A message that this sender is to send now. */
 export type ClaimedDelivery = Readonly<{

@@ -2,9 +2,7 @@ import type { Pool } from 'pg'
 import type { Account } from '../auth/account.ts'
 import { lockUser } from '../auth/account-store.ts'
 import { maxWebhooks, type WebhookEvent } from '../contract/webhooks.ts'
-import { inTransaction, type Queryable } from '../postgres/transaction.ts'
-
-type Control = Pick<Pool, 'query'>
+import { type Control, inTransaction, type Queryable } from '../postgres/transaction.ts'
 
 export type Webhook = Readonly<{
   id: string

@@ -3,10 +3,8 @@ import type { Account, Holder } from '../../auth/account.ts'
 import type { CopyAnswer } from '../../contract/documents.ts'
 import type { Flight } from '../../jobs/job-store.ts'
 import { lockQueue } from '../../jobs/queue-store.ts'
-import { inTransaction, type Queryable } from '../../postgres/transaction.ts'
+import { type Control, inTransaction, type Queryable } from '../../postgres/transaction.ts'
 import type { KeptRoom } from '../import-store.ts'
-
-type Control = Pick<Pool, 'query'>
 
 /** The transaction that loads the rows of an upload, and the host that knows its outcome. */
 export type LoadFlight = Flight & Readonly<{ hostId: number }>

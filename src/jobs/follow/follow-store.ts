@@ -1,7 +1,5 @@
-import type { Pool } from 'pg'
 import type { Account } from '../../auth/account.ts'
-
-type Control = Pick<Pool, 'query'>
+import type { Control } from '../../postgres/transaction.ts'
 
 /** Each change of a job that is followed, by its id. */
 export const followedChannel = 'cartage_followed_jobs'

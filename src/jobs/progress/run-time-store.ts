@@ -1,6 +1,4 @@
-import type { Pool } from 'pg'
-
-type Control = Pick<Pool, 'query'>
+import type { Control } from '../../postgres/transaction.ts'
 
 /** A statement of a job that is done. */
 export type RunTime = Readonly<{ userId: number; fingerprint: string; durationMs: number }>

@@ -2,9 +2,7 @@ import type { Pool, QueryResultRow } from 'pg'
 import type { Account, CallerKey, Holder } from '../../auth/account.ts'
 import { msLeft, readCallerKey } from '../../auth/account-store.ts'
 import { advisoryLocks } from '../../postgres/advisory-locks.ts'
-import { inTransaction } from '../../postgres/transaction.ts'
-
-type Control = Pick<Pool, 'query'>
+import { type Control, inTransaction } from '../../postgres/transaction.ts'
 
 /** Who may open a template, and the key that it runs as. */
 export type TemplateHead = Readonly<{
