@@ -1,7 +1,6 @@
 import type { Databases } from '../postgres/databases.ts'
 import { adminTarget } from '../postgres/session-target.ts'
-
-export type TenantDatabase = Readonly<{ hostId: number; database: string }>
+import type { TenantDatabase } from '../postgres/tenant-names.ts'
 
 /**
  * True if the role, or one whose name begins with it, owns a table or the like in the database. A half-made account

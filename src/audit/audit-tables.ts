@@ -8,7 +8,7 @@ import { collectTableNotes } from './collect-table-notes.ts'
 import {
   claimLook,
   type Inserted,
-  type Place,
+  type NotedDatabase,
   placeOf,
   recordInserted,
   writtenDatabases,
@@ -83,7 +83,7 @@ export class AuditTables {
   }
 
   /** A database that cannot be asked now is asked again. */
-  async #collect(place: Place & Inserted): Promise<void> {
+  async #collect(place: NotedDatabase & Inserted): Promise<void> {
     try {
       const isDone = await collectTableNotes(this.#databases, place)
       if (isDone) await recordInserted(this.#databases.control, place)

@@ -6,7 +6,7 @@ import {
   forgetCollected,
   lockTurn,
   markCollected,
-  type Place,
+  type NotedDatabase,
   recordNotes,
   type TableNote,
   takeTurn,
@@ -20,7 +20,7 @@ import {
  */
 export async function collectTableNotes(
   databases: Databases,
-  place: Place,
+  place: NotedDatabase,
   mostBatches = 20,
 ): Promise<boolean> {
   for (let batch = 0; batch < mostBatches; batch++) {
@@ -33,7 +33,7 @@ export async function collectTableNotes(
   return false
 }
 
-async function collectBatch(databases: Databases, place: Place, turn: string): Promise<void> {
+async function collectBatch(databases: Databases, place: NotedDatabase, turn: string): Promise<void> {
   const notes = await readNotes(databases, place, batchNotes)
   if (!(await record(databases, place, turn, notes))) return
   const ids = notes.map(({ id }) => id)
@@ -47,7 +47,7 @@ const batchNotes = 500
 /** False: it is another process's turn. */
 function record(
   { control }: Databases,
-  place: Place,
+  place: NotedDatabase,
   turn: string,
   notes: readonly TableNote[],
 ): Promise<boolean> {
@@ -87,7 +87,7 @@ function withinLimit(
 /** For one user: a loop that makes and drops tables must not fill the record. */
 const recordsPerHour = 1_000
 
-function readNotes(databases: Databases, place: Place, most: number): Promise<readonly TableNote[]> {
+function readNotes(databases: Databases, place: NotedDatabase, most: number): Promise<readonly TableNote[]> {
   return onPlace(databases, place, async (session) => {
     const { rows } = await session.query<TableNote>(
       `select id::text, at::text, username, role_name as role, action, account, subject, details
@@ -98,7 +98,11 @@ function readNotes(databases: Databases, place: Place, most: number): Promise<re
   })
 }
 
-async function deleteNotes(databases: Databases, place: Place, ids: readonly string[]): Promise<void> {
+async function deleteNotes(
+  databases: Databases,
+  place: NotedDatabase,
+  ids: readonly string[],
+): Promise<void> {
   await onPlace(databases, place, (session) =>
     session.query('delete from cartage.table_notes where id = any ($1::uuid[])', [ids]),
   )
@@ -106,6 +110,6 @@ async function deleteNotes(databases: Databases, place: Place, ids: readonly str
 
 const onPlace = <T>(
   { admin, hosts }: Databases,
-  { hostId, database }: Place,
+  { hostId, database }: NotedDatabase,
   work: Parameters<typeof admin.use<T>>[1],
 ) => admin.use(adminTarget(hosts, hostId, database), work)

@@ -1,8 +1,9 @@
 import type { AuditAction } from '../contract/admin-names.ts'
+import type { TenantDatabase } from '../postgres/tenant-names.ts'
 import type { Queryable } from '../postgres/transaction.ts'
 
-/** A database of tenants. */
-export type Place = Readonly<{ databaseId: number; hostId: number; database: string }>
+/** A database whose notes are collected. */
+export type NotedDatabase = TenantDatabase & Readonly<{ databaseId: number }>
 
 /** What a tenant did to a table, as its database has noted it. */
 export type TableNote = Readonly<{
@@ -43,8 +44,8 @@ export async function writtenDatabases(
   control: Queryable,
   hostId: number,
   counts: readonly Inserted[],
-): Promise<readonly (Place & Inserted)[]> {
-  const { rows } = await control.query<Place & Inserted>(
+): Promise<readonly (NotedDatabase & Inserted)[]> {
+  const { rows } = await control.query<NotedDatabase & Inserted>(
     `select d.id as "databaseId", d.host_id as "hostId", d.name as database, now.inserted::text
      from jsonb_to_recordset($2::jsonb) as now (database text, inserted bigint)
      join cartage.databases d on d.host_id = $1 and d.name = now.database
@@ -59,8 +60,8 @@ export async function placeOf(
   control: Queryable,
   hostId: number,
   database: string,
-): Promise<Place | undefined> {
-  const { rows } = await control.query<Place>(
+): Promise<NotedDatabase | undefined> {
+  const { rows } = await control.query<NotedDatabase>(
     `select id as "databaseId", host_id as "hostId", name as database
      from cartage.databases where host_id = $1 and name = $2`,
     [hostId, database],
@@ -70,7 +71,7 @@ export async function placeOf(
 
 export async function recordInserted(
   control: Queryable,
-  { databaseId, inserted }: Place & Inserted,
+  { databaseId, inserted }: NotedDatabase & Inserted,
 ): Promise<void> {
   await control.query(
     `insert into cartage.note_turns (database_id, inserted) select id, $2 from cartage.databases where id = $1
@@ -80,7 +81,10 @@ export async function recordInserted(
 }
 
 /** The next turn; undefined if the database is gone. */
-export async function takeTurn(control: Queryable, { databaseId }: Place): Promise<string | undefined> {
+export async function takeTurn(
+  control: Queryable,
+  { databaseId }: NotedDatabase,
+): Promise<string | undefined> {
   const { rows } = await control.query<{ turn: string }>(
     `insert into cartage.note_turns as known (database_id, turn) select id, 1 from cartage.databases where id = $1
      on conflict (database_id) do update set turn = known.turn + 1 returning turn::text`,
@@ -90,7 +94,7 @@ export async function takeTurn(control: Queryable, { databaseId }: Place): Promi
 }
 
 /** False: another process has taken a later turn. */
-export async function lockTurn(tx: Queryable, { databaseId }: Place, turn: string): Promise<boolean> {
+export async function lockTurn(tx: Queryable, { databaseId }: NotedDatabase, turn: string): Promise<boolean> {
   const { rowCount } = await tx.query(
     'select from cartage.note_turns where database_id = $1 and turn = $2 for update',
     [databaseId, turn],
@@ -101,7 +105,7 @@ export async function lockTurn(tx: Queryable, { databaseId }: Place, turn: strin
 /** Marks the notes as recorded, and returns the ids of those that were not. */
 export async function markCollected(
   tx: Queryable,
-  { databaseId }: Place,
+  { databaseId }: NotedDatabase,
   ids: readonly string[],
 ): Promise<ReadonlySet<string>> {
   const { rows } = await tx.query<{ id: string }>(
@@ -120,7 +124,7 @@ export async function markCollected(
  */
 export async function forgetCollected(
   control: Queryable,
-  { databaseId }: Place,
+  { databaseId }: NotedDatabase,
   turn: string,
   ids: readonly string[] | 'all',
 ): Promise<void> {

@@ -4,14 +4,9 @@ import type { HeldLimit } from '../contract/usage-names.ts'
 import type { Installation } from '../hosts/installation.ts'
 import { answerWithin } from '../postgres/answer-within.ts'
 import { adminTarget } from '../postgres/session-target.ts'
+import type { TenantDatabase } from '../postgres/tenant-names.ts'
 import { type Check, patienceMs } from './check.ts'
-import {
-  fullQueues,
-  quotaDatabases,
-  type RefusedUser,
-  refusedUsers,
-  type TenantPlace,
-} from './doctor-store.ts'
+import { fullQueues, quotaDatabases, type RefusedUser, refusedUsers } from './doctor-store.ts'
 
 /** Tells who is at a limit. */
 export async function checkLimits(installation: Installation, config: Config): Promise<readonly Check[]> {
@@ -74,7 +69,7 @@ type NearQuota = Readonly<{ username: string; percent: number }>
 
 async function nearQuota(
   { admin, hosts }: Installation['databases'],
-  { hostId, database }: TenantPlace,
+  { hostId, database }: TenantDatabase,
 ): Promise<readonly NearQuota[]> {
   const { rows } = await admin.use(adminTarget(hosts, hostId, database), (session) =>
     session.query<NearQuota>(

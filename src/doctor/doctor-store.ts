@@ -1,3 +1,4 @@
+import type { TenantDatabase } from '../postgres/tenant-names.ts'
 import type { Queryable } from '../postgres/transaction.ts'
 
 export type TenantNames = Readonly<{ databases: readonly string[]; roles: readonly string[] }>
@@ -27,11 +28,9 @@ export async function readUnfinishedNames(control: Queryable): Promise<readonly 
   return rows.map(({ name }) => name)
 }
 
-export type TenantPlace = Readonly<{ hostId: number; database: string }>
-
 /** Databases with a user that has a quota. */
-export async function quotaDatabases(control: Queryable): Promise<readonly TenantPlace[]> {
-  const { rows } = await control.query<TenantPlace>(
+export async function quotaDatabases(control: Queryable): Promise<readonly TenantDatabase[]> {
+  const { rows } = await control.query<TenantDatabase>(
     `select distinct d.host_id as "hostId", d.name as database
      from cartage.users u join cartage.databases d on d.id = u.database_id
      where u.state = 'active' and u.quota_in_bytes > 0`,

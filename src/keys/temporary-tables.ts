@@ -1,8 +1,8 @@
-import type { Account } from '../auth/account.ts'
 import { servedDatabases } from '../hosts/database-store.ts'
 import { isOutOfReach } from '../hosts/out-of-reach.ts'
 import { endingBlockers } from '../postgres/end-blockers.ts'
 import { adminTarget } from '../postgres/session-target.ts'
+import type { TenantDatabase } from '../postgres/tenant-names.ts'
 import type { KeysContext } from './key.ts'
 import { takeTemporaryLook } from './key-store.ts'
 import { untilFree } from './until-free.ts'
@@ -14,7 +14,7 @@ import { untilFree } from './until-free.ts'
  */
 export async function settleTemporaryTables(
   { databases, log }: KeysContext,
-  { hostId, database }: Pick<Account, 'hostId' | 'database'>,
+  { hostId, database }: TenantDatabase,
   role: string,
 ): Promise<void> {
   const settle = () =>

@@ -3,6 +3,7 @@ import type { ClientConfig } from 'pg'
 import { parse } from 'pg-connection-string'
 import { errors } from '../errors.ts'
 import { type Address, Primary } from './primary.ts'
+import type { TenantDatabase } from './tenant-names.ts'
 
 /** A PostgreSQL cluster: the addresses of its servers, and its administrator. */
 export type Host = Readonly<{
@@ -167,7 +168,6 @@ export class Hosts {
   }
 }
 
-export const placeOf = ({ hostId, database }: Readonly<{ hostId: number; database: string }>) =>
-  `${hostId}/${database}`
+export const placeOf = ({ hostId, database }: TenantDatabase) => `${hostId}/${database}`
 
 export const firstHostId = 1

@@ -1,21 +1,21 @@
 import type { SetLimits } from '../contract/admin-names.ts'
 import type { Hosts } from './hosts.ts'
+import type { TenantDatabase } from './tenant-names.ts'
 
 /** Where to log in, and as which role. */
-export type SessionTarget = Readonly<{
-  hostId: number
-  database: string
-  role: string
-  searchPath: string
-  /** The account whose connection limit it counts against; none for the administrator. */
-  account?: string
-  /** What the account has in place of the configured limits. */
-  limits?: SetLimits
-  /** The caller has no key. */
-  isAnonymous?: boolean
-  /** The host of the account, if `hostId` is that of one of its replicas. */
-  replicaOf?: number
-}>
+export type SessionTarget = TenantDatabase &
+  Readonly<{
+    role: string
+    searchPath: string
+    /** The account whose connection limit it counts against; none for the administrator. */
+    account?: string
+    /** What the account has in place of the configured limits. */
+    limits?: SetLimits
+    /** The caller has no key. */
+    isAnonymous?: boolean
+    /** The host of the account, if `hostId` is that of one of its replicas. */
+    replicaOf?: number
+  }>
 
 /** The host whose data it is: of a session on a replica, the one that the replica follows. */
 export const homeOf = ({ hostId, replicaOf }: Pick<SessionTarget, 'hostId' | 'replicaOf'>) =>

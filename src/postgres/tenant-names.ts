@@ -3,6 +3,9 @@
  * none is too long. The patterns are PostgreSQL regular expressions.
  */
 
+/** A database of tenants, on its host. */
+export type TenantDatabase = Readonly<{ hostId: number; database: string }>
+
 /** Also the name of the database of a user without an organization. */
 export const masterRoleName = (namespace: string, userId: number) => `${namespace}_u${userId}`
 

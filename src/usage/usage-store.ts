@@ -1,4 +1,5 @@
 import type { RefusingLimit, UsageKind, UsagePeriod } from '../contract/usage-names.ts'
+import type { TenantDatabase } from '../postgres/tenant-names.ts'
 import type { Queryable } from '../postgres/transaction.ts'
 
 export type UsageRow = Readonly<{
@@ -82,7 +83,7 @@ export async function writeUsage(
 }
 
 /** An account whose data is to be measured. */
-export type Unmeasured = Readonly<{ userId: number; hostId: number; database: string; schema: string }>
+export type Unmeasured = TenantDatabase & Readonly<{ userId: number; schema: string }>
 
 /**
  * Takes some accounts whose data was not measured in this hour: each is given to one process, once. Accounts that have

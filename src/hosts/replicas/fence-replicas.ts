@@ -2,9 +2,8 @@ import { awaitCaches } from '../../auth/change-feed.ts'
 import type { Log } from '../../log/log.ts'
 import type { Databases } from '../../postgres/databases.ts'
 import { askServer } from '../../postgres/replicas/ask-server.ts'
+import type { TenantDatabase } from '../../postgres/tenant-names.ts'
 import { hasReplicas, raiseFence } from './replica-store.ts'
-
-type Place = Readonly<{ hostId: number; database: string }>
 
 /**
  * After a change of rights in a tenant database, and before `awaitCaches`: once the change is answered, no process
@@ -13,7 +12,7 @@ type Place = Readonly<{ hostId: number; database: string }>
  */
 export async function fenceReplicas(
   { admin, hosts, control }: Databases,
-  { hostId, database }: Place,
+  { hostId, database }: TenantDatabase,
 ): Promise<boolean> {
   if (!(await hasReplicas(control, hostId))) return false
   const { position } = await askServer(admin, hosts)(hostId, 'primary')
@@ -22,6 +21,6 @@ export async function fenceReplicas(
 }
 
 /** The same for a change that the control database does not record. */
-export async function tellReplicas(databases: Databases, place: Place, log: Log): Promise<void> {
+export async function tellReplicas(databases: Databases, place: TenantDatabase, log: Log): Promise<void> {
   if (await fenceReplicas(databases, place)) await awaitCaches(databases.control, log)
 }

@@ -1,4 +1,5 @@
 import type { ClientBase } from 'pg'
+import type { TenantDatabase } from '../../postgres/tenant-names.ts'
 import type { Queryable } from '../../postgres/transaction.ts'
 
 export type SealedReplica = Readonly<{ id: number; hostId: number; name: string; sealedUrl: Buffer }>
@@ -11,7 +12,7 @@ export async function readSealedReplicas(control: Queryable): Promise<readonly S
   return rows
 }
 
-export type Fence = Readonly<{ hostId: number; database: string; position: string }>
+export type Fence = TenantDatabase & Readonly<{ position: string }>
 
 /** Positions as numbers of bytes. No replica may be as old as those that are left out: see `CARTAGE_REPLICA_MAX_LAG_MS`. */
 export async function readFences(control: Queryable): Promise<readonly Fence[]> {
