@@ -66,14 +66,14 @@ export const sqlCommand: UserCommand = {
 }
 
 /** One text alone is answered by the SQL endpoint; plans need no session. */
-const needsSession = ({ values }: UserCall, texts: readonly Place[]) =>
+const needsSession = ({ values }: UserCall, texts: readonly PlacedText[]) =>
   texts.length > 1 && !values.explain && !values.analyze
 
 /** Runs the statements of a file in one session; with -1 in one transaction. */
 async function runInSession(
   call: UserCall,
   service: Service,
-  texts: readonly Place[],
+  texts: readonly PlacedText[],
   output: Output,
 ): Promise<void> {
   const session = await service.openSession(service.signal)
@@ -99,10 +99,13 @@ export function formatOf({ values, terminal }: UserCall): OutputFormat {
   return terminal.out.isTerminal ? 'table' : 'ndjson'
 }
 
-type Place = Omit<StatementPlace, 'startedAt'> & Readonly<{ params?: readonly SqlValue[] }>
+type PlacedText = Omit<StatementPlace, 'startedAt'> & Readonly<{ params?: readonly SqlValue[] }>
 
 /** The texts with the values of -p and --params. */
-function boundTexts(call: UserCall, texts: readonly Place[] | undefined): readonly Place[] | undefined {
+function boundTexts(
+  call: UserCall,
+  texts: readonly PlacedText[] | undefined,
+): readonly PlacedText[] | undefined {
   const values = valuesOf(call)
   if (!values) return texts
   if (!texts) throw wrongCall(sqlCommand, 'values need a statement or -f FILE')
@@ -113,7 +116,10 @@ function boundTexts(call: UserCall, texts: readonly Place[] | undefined): readon
 }
 
 /** The texts to send one by one; undefined for the interactive mode. */
-async function readTexts({ args: [statement], values }: UserCall): Promise<readonly Place[] | undefined> {
+async function readTexts({
+  args: [statement],
+  values,
+}: UserCall): Promise<readonly PlacedText[] | undefined> {
   const file = textOf(values, 'file')
   if (statement !== undefined) {
     if (file !== undefined) throw wrongCall(sqlCommand, 'give a statement or -f FILE, not both')
@@ -126,7 +132,12 @@ async function readTexts({ args: [statement], values }: UserCall): Promise<reado
   return statements.map(({ from, text: one }) => ({ text: content, from, statement: one }))
 }
 
-async function runOrExplain(call: UserCall, service: Service, place: Place, output: Output): Promise<void> {
+async function runOrExplain(
+  call: UserCall,
+  service: Service,
+  place: PlacedText,
+  output: Output,
+): Promise<void> {
   const { values, terminal } = call
   if (!values.explain && !values.analyze) return runStatement(call, service, place, output)
   const reason = whyNotExplained(place.statement)
@@ -142,7 +153,7 @@ async function runOrExplain(call: UserCall, service: Service, place: Place, outp
   return runStatement(call, service, stepOf(place, analyze), output)
 }
 
-const stepOf = (place: Place, { text, before }: ExplainStep): Place => ({
+const stepOf = (place: PlacedText, { text, before }: ExplainStep): PlacedText => ({
   ...place,
   from: place.from - before,
   statement: text,
