@@ -22,7 +22,7 @@ export async function dashboardsRoutes(app: FastifyInstance, services: Services)
     return { dashboards: found.map(dashboardSummary) }
   })
   const save = { ...common, schema: saveDashboardSchema }
-  app.put<Named>('/api/v4/dashboards/:dashboard', save, async (request, reply) => {
+  app.put<OneDashboard>('/api/v4/dashboards/:dashboard', save, async (request, reply) => {
     const principal = await jobsCaller(services, request)
     const expected = readExpected(request)
     const saved = await dashboards.save(principal, request.params.dashboard, request.body, expected)
@@ -31,19 +31,19 @@ export async function dashboardsRoutes(app: FastifyInstance, services: Services)
     return reply.code(saved.isNew ? 201 : 200).send(document)
   })
   const read = { ...common, schema: readDashboardSchema }
-  app.get<Named>('/api/v4/dashboards/:dashboard', read, async (request, reply) => {
+  app.get<OneDashboard>('/api/v4/dashboards/:dashboard', read, async (request, reply) => {
     const principal = await sqlCaller(services, request)
     const found = await dashboards.read(principal, request.params.dashboard)
     return sendTagged(request, reply, principal, dashboardDocument(found), undefined, versionOf(found))
   })
   const remove = { ...common, schema: deleteDashboardSchema }
-  app.delete<Named>('/api/v4/dashboards/:dashboard', remove, async (request, reply) => {
+  app.delete<OneDashboard>('/api/v4/dashboards/:dashboard', remove, async (request, reply) => {
     const principal = await jobsCaller(services, request)
     await dashboards.delete(principal, request.params.dashboard, readExpected(request))
     return reply.code(204).send()
   })
 }
 
-type Named = { Params: { dashboard: string } }
+type OneDashboard = { Params: { dashboard: string } }
 
 const common = { config: { rateGroup: 'sql' } } as const

@@ -33,17 +33,19 @@ export async function namedMapsRoutes(app: FastifyInstance, services: Services):
   app.setValidatorCompiler(() => () => true)
   manage(app, services)
 
-  app.post<Named>('/api/v1/map/named/:template', { ...maps, schema: openNamedMapSchema }, (request, reply) =>
-    open(services, request, reply, request.body ?? {}),
+  app.post<OneTemplate>(
+    '/api/v1/map/named/:template',
+    { ...maps, schema: openNamedMapSchema },
+    (request, reply) => open(services, request, reply, request.body ?? {}),
   )
   const script = { config: { ...maps.config, hasCallback: true }, schema: namedMapScriptSchema }
-  app.get<Named>('/api/v1/map/named/:template/jsonp', script, (request, reply) => {
+  app.get<OneTemplate>('/api/v1/map/named/:template/jsonp', script, (request, reply) => {
     const text = textOf(request.query as Parameters, 'config')
     const values = text ? requireNoNul(parsedParameter('config', text)) : {}
     return open(services, request, reply, values)
   })
   const ofLayer = { ...one, schema: namedMapTileSchema }
-  app.get<Named>('/api/v1/map/named/:template/:layer/:z/:x/:y', ofLayer, async (request, reply) => {
+  app.get<OneTemplate>('/api/v1/map/named/:template/:layer/:z/:x/:y', ofLayer, async (request, reply) => {
     const template = await opened(services, request)
     const maxAge = readMaxAge(request)
     const asked = readMapTileRequest(request)
@@ -54,7 +56,7 @@ export async function namedMapsRoutes(app: FastifyInstance, services: Services):
   })
 }
 
-type Named = { Params: { template: string } }
+type OneTemplate = { Params: { template: string } }
 
 const named = { config: { rateGroup: 'named' } } as const
 const maps = { config: { rateGroup: 'map' } } as const
@@ -68,19 +70,19 @@ function manage(app: FastifyInstance, services: Services): void {
     template_id: await namedMaps.create(await managerOf(services, request), request.body),
   }))
   const read = { ...named, schema: readNamedMapSchema }
-  app.get<Named>('/api/v1/map/named/:template', read, async (request, reply) => {
+  app.get<OneTemplate>('/api/v1/map/named/:template', read, async (request, reply) => {
     const principal = await managerOf(services, request)
     // The document has the tokens of its viewers.
     reply.header('cache-control', 'no-store')
     return namedMaps.read(principal, request.params.template)
   })
   const replace = { ...named, schema: replaceNamedMapSchema }
-  app.put<Named>('/api/v1/map/named/:template', replace, async (request) => {
+  app.put<OneTemplate>('/api/v1/map/named/:template', replace, async (request) => {
     const principal = await managerOf(services, request)
     return { template_id: await namedMaps.replace(principal, request.params.template, request.body) }
   })
   const remove = { ...named, schema: deleteNamedMapSchema }
-  app.delete<Named>('/api/v1/map/named/:template', remove, async (request, reply) => {
+  app.delete<OneTemplate>('/api/v1/map/named/:template', remove, async (request, reply) => {
     await namedMaps.delete(await managerOf(services, request), request.params.template)
     return reply.code(204).send()
   })
@@ -94,7 +96,7 @@ async function managerOf(services: Services, request: FastifyRequest): Promise<P
 }
 
 async function opened(services: Services, request: FastifyRequest): Promise<OpenTemplate> {
-  const { template } = request.params as Named['Params']
+  const { template } = request.params as OneTemplate['Params']
   return services.namedMaps.open(await viewedAccount(services, request), template, viewerTokens(request))
 }
 

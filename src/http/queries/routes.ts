@@ -35,12 +35,12 @@ export async function savedQueriesRoutes(app: FastifyInstance, services: Service
     return openapiOfQueries(principal.account.username, url, await services.savedQueries.list(principal))
   })
   const byGet = { ...common, exposeHeadRoute: false, schema: runQueryByGetSchema }
-  app.get<Named>('/api/v4/queries/:query/rows', byGet, (request, reply) => run(services, request, reply))
+  app.get<OneQuery>('/api/v4/queries/:query/rows', byGet, (request, reply) => run(services, request, reply))
   const byPost = { config: { ...common.config, keepsText: true }, schema: runQuerySchema }
-  app.post<Named>('/api/v4/queries/:query/rows', byPost, (request, reply) => run(services, request, reply))
+  app.post<OneQuery>('/api/v4/queries/:query/rows', byPost, (request, reply) => run(services, request, reply))
 }
 
-type Named = { Params: { query: string } }
+type OneQuery = { Params: { query: string } }
 
 const common = { config: { rateGroup: 'sql' } } as const
 
@@ -51,7 +51,7 @@ function manage(app: FastifyInstance, services: Services): void {
     return { queries: queries.map(queryDocument) }
   })
   const save = { config: { ...common.config, keepsText: true }, schema: saveQuerySchema }
-  app.put<Named>('/api/v4/queries/:query', save, async (request, reply) => {
+  app.put<OneQuery>('/api/v4/queries/:query', save, async (request, reply) => {
     const principal = await jobsCaller(services, request)
     const { query: name } = request.params
     const { body } = request
@@ -59,11 +59,11 @@ function manage(app: FastifyInstance, services: Services): void {
     const { query, isNew } = await savedQueries.save(principal, name, sent, clientGone(reply))
     return reply.code(isNew ? 201 : 200).send(queryDocument(query))
   })
-  app.get<Named>('/api/v4/queries/:query', { ...common, schema: readQuerySchema }, async (request) =>
+  app.get<OneQuery>('/api/v4/queries/:query', { ...common, schema: readQuerySchema }, async (request) =>
     queryDocument(await savedQueries.read(await jobsCaller(services, request), request.params.query)),
   )
   const remove = { ...common, schema: deleteQuerySchema }
-  app.delete<Named>('/api/v4/queries/:query', remove, async (request, reply) => {
+  app.delete<OneQuery>('/api/v4/queries/:query', remove, async (request, reply) => {
     await savedQueries.delete(await jobsCaller(services, request), request.params.query)
     return reply.code(204).send()
   })
@@ -71,7 +71,7 @@ function manage(app: FastifyInstance, services: Services): void {
 
 async function run(
   services: Services,
-  request: FastifyRequest<Named>,
+  request: FastifyRequest<OneQuery>,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
   const { savedQueries } = services
