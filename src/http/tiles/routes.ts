@@ -27,11 +27,15 @@ export async function tilesRoutes(app: FastifyInstance, services: Services): Pro
     return listDocument(layers, principal.account.schema, tilesUrl(services, request, principal))
   })
 
-  app.get<OneTable>('/api/v1/tiles/:table', { ...tables, schema: tileJsonSchema }, async (request, reply) => {
-    const principal = await mapsCaller(services, request)
-    const asked = layersNamed(request.params.table, request.query)
-    return sendTileJson(services, request, reply, principal, asked)
-  })
+  app.get<OneTileJson>(
+    '/api/v1/tiles/:table',
+    { ...tables, schema: tileJsonSchema },
+    async (request, reply) => {
+      const principal = await mapsCaller(services, request)
+      const asked = layersNamed(request.params.table, request.query)
+      return sendTileJson(services, request, reply, principal, asked)
+    },
+  )
 
   app.get('/api/v1/tiles/:table/:z/:x/:y', { ...one, schema: tileSchema }, async (request, reply) => {
     const principal = await mapsCaller(services, request)
@@ -46,7 +50,7 @@ export async function tilesRoutes(app: FastifyInstance, services: Services): Pro
   })
 }
 
-type OneTable = { Params: { table: string }; Querystring: Parameters }
+type OneTileJson = { Params: { table: string }; Querystring: Parameters }
 
 const tables = { config: { rateGroup: 'tables' } } as const
 export const one = { config: { rateGroup: 'tile', isTile: true } } as const
