@@ -7,6 +7,7 @@ import { MapPage } from '../map-page/map-page.ts'
 import { viewedAccount } from '../maps/find-map.ts'
 import { respondInForm, type Thrown } from '../middleware/error-response.ts'
 import type { Services } from '../services.ts'
+import type { OneDashboard } from './routes.ts'
 import { dashboardPageSchema } from './schemas.ts'
 
 /** The page of a public dashboard, for people without an account. It reads the dashboard and its rows without a key. */
@@ -16,15 +17,13 @@ export async function dashboardPageRoutes(app: FastifyInstance, services: Servic
   app.setErrorHandler((error, request, reply) => respond(error as Thrown, request, reply, page))
   app.setValidatorCompiler(() => () => true)
   const options = { config: { rateGroup: 'sql', isPage: true }, schema: dashboardPageSchema } as const
-  app.get<Named>('/dashboard/:dashboard', options, async (request, reply) => {
+  app.get<OneDashboard>('/dashboard/:dashboard', options, async (request, reply) => {
     const account = await viewedAccount(services, request)
     const { name, title, description } = await services.dashboards.open(account, request.params.dashboard)
     reply.headers(framedPolicy(originsOfStyle(config))).header('cache-control', 'no-cache')
     return reply.type(htmlType).send(page.of({ title, description }, name))
   })
 }
-
-type Named = { Params: { dashboard: string } }
 
 function respond(thrown: Thrown, request: FastifyRequest, reply: FastifyReply, page: MapPage): void {
   const isSuspended = thrown instanceof AppError && thrown.code === 'account-suspended'

@@ -44,6 +44,6 @@ export async function dashboardsRoutes(app: FastifyInstance, services: Services)
   })
 }
 
-type OneDashboard = { Params: { dashboard: string } }
+export type OneDashboard = { Params: { dashboard: string } }
 
 const common = { config: { rateGroup: 'sql' } } as const
