@@ -8,7 +8,7 @@ import { doctor } from '../../doctor/doctor.ts'
 import { errors } from '../../errors.ts'
 import { listHosts } from '../../hosts/list-hosts.ts'
 import { readActivity } from '../../jobs/activity-store.ts'
-import type { Parameters } from '../middleware/parameters.ts'
+import type { WithQuery } from '../middleware/parameters.ts'
 import type { Services } from '../services.ts'
 import { readWantedUsage } from '../usage/request.ts'
 import { sendUsage } from '../usage/routes.ts'
@@ -21,7 +21,7 @@ import {
   stopActivitySchema,
   stopUserActivitySchema,
 } from './installation-schemas.ts'
-import { readActivityFilter, readAuditFilter, readNoParameters } from './request.ts'
+import { type OneUser, readActivityFilter, readAuditFilter, readNoParameters } from './request.ts'
 
 /** The installation as a whole: hosts, health, audit record and current activity. */
 export function installationRoutes(app: FastifyInstance, services: Services): void {
@@ -29,21 +29,21 @@ export function installationRoutes(app: FastifyInstance, services: Services): vo
   // The schemas only describe; the readers report what is wrong, in this API's own words.
   const described = { validatorCompiler: () => () => true } as const
 
-  app.get<Asked>('/hosts', { schema: hostListSchema }, async ({ query }) => {
+  app.get<WithQuery>('/hosts', { schema: hostListSchema }, async ({ query }) => {
     readNoParameters(query)
     return { hosts: await listHosts(installation) }
   })
 
-  app.get<Asked>('/doctor', { schema: doctorSchema }, async ({ query }) => {
+  app.get<WithQuery>('/doctor', { schema: doctorSchema }, async ({ query }) => {
     readNoParameters(query)
     return { checks: await doctor(installation, config) }
   })
 
-  app.get<Asked>('/audit', { ...described, schema: auditSchema }, async ({ query }) => ({
+  app.get<WithQuery>('/audit', { ...described, schema: auditSchema }, async ({ query }) => ({
     records: await listAudit(databases.control, readAuditFilter(query)),
   }))
 
-  app.get<Asked>('/activity', { ...described, schema: activitySchema }, async ({ query }) => {
+  app.get<WithQuery>('/activity', { ...described, schema: activitySchema }, async ({ query }) => {
     const filter = readActivityFilter(query)
     const [jobs, listed] = await Promise.all([
       readActivity(databases.control, filter.limit),
@@ -52,7 +52,7 @@ export function installationRoutes(app: FastifyInstance, services: Services): vo
     return activityDocument(jobs, listed)
   })
 
-  app.delete<Asked & { Params: { id: string } }>(
+  app.delete<WithQuery & { Params: { id: string } }>(
     '/activity/:id',
     { schema: stopActivitySchema },
     async ({ params, query }) => {
@@ -61,7 +61,7 @@ export function installationRoutes(app: FastifyInstance, services: Services): vo
     },
   )
 
-  app.get<{ Params: { username: string } }>(
+  app.get<OneUser>(
     '/users/:username/usage',
     { ...described, schema: userUsageSchema },
     async (request, reply) => {
@@ -73,7 +73,7 @@ export function installationRoutes(app: FastifyInstance, services: Services): vo
     },
   )
 
-  app.delete<Asked & { Params: { username: string } }>(
+  app.delete<WithQuery & OneUser>(
     '/users/:username/activity',
     { schema: stopUserActivitySchema },
     async ({ params, query }) => {
@@ -82,5 +82,3 @@ export function installationRoutes(app: FastifyInstance, services: Services): vo
     },
   )
 }
-
-type Asked = { Querystring: Parameters }

@@ -4,7 +4,7 @@ import { moveDocument } from '../../accounts/moves/move-document.ts'
 import { findMove, listMoves } from '../../accounts/moves/move-store.ts'
 import { errors } from '../../errors.ts'
 import { changeHost } from '../../hosts/change-host.ts'
-import type { Parameters } from '../middleware/parameters.ts'
+import type { WithQuery } from '../middleware/parameters.ts'
 import type { Services } from '../services.ts'
 import {
   drainSchema,
@@ -15,20 +15,26 @@ import {
   newMoveSchema,
   newOrganizationMoveSchema,
 } from './move-schemas.ts'
-import { readDrain, readHostChange, readMoveLimit, readNewMove } from './request.ts'
+import {
+  type OneOrganization,
+  type OneUser,
+  readDrain,
+  readHostChange,
+  readMoveLimit,
+  readNewMove,
+} from './request.ts'
 
 /** Users and organizations that move to another host, and hosts that take none. */
 export function moveRoutes(app: FastifyInstance, { installation, moves }: Services): void {
   const { control } = installation.databases
   const checked = { attachValidation: true } as const
   const creation = { ...checked, schema: newMoveSchema }
-  app.post<{ Params: { username: string } }>('/users/:username/move', creation, async (request, reply) => {
+  app.post<OneUser>('/users/:username/move', creation, async (request, reply) => {
     const wanted = { kind: 'user', name: request.params.username } as const
     return reply.code(202).send(moveDocument(await moves.request(wanted, readNewMove(request))))
   })
 
   const group = { ...checked, schema: newOrganizationMoveSchema }
-  type OneOrganization = { Params: { organization: string } }
   app.post<OneOrganization>('/organizations/:organization/move', group, async (request, reply) => {
     const wanted = { kind: 'organization', name: request.params.organization } as const
     return reply.code(202).send(moveDocument(await moves.request(wanted, readNewMove(request))))
@@ -36,7 +42,7 @@ export function moveRoutes(app: FastifyInstance, { installation, moves }: Servic
 
   // The schema only describes; the reader reports what is wrong.
   const listing = { schema: moveListSchema, validatorCompiler: () => () => true }
-  app.get<{ Querystring: Parameters }>('/moves', listing, async ({ query }) => ({
+  app.get<WithQuery>('/moves', listing, async ({ query }) => ({
     moves: (await listMoves(control, readMoveLimit(query))).map(moveDocument),
   }))
 

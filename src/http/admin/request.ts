@@ -22,6 +22,9 @@ import {
   zonedTime,
 } from '../middleware/parameters.ts'
 
+export type OneUser = { Params: { username: string } }
+export type OneOrganization = { Params: { organization: string } }
+
 export function readNewUser(request: FastifyRequest): WantedUser {
   const { username, quota_in_bytes, organization, org_admin, api_key } = validBody<wire.NewUser>(request)
   return {

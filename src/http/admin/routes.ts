@@ -26,7 +26,15 @@ import { installationRoutes } from './installation-routes.ts'
 import { moveRoutes } from './move-routes.ts'
 import { planRoutes } from './plan-routes.ts'
 import { replicaRoutes } from './replica-routes.ts'
-import { readChanges, readNewOrganization, readNewUser, readRegeneration, readSuspension } from './request.ts'
+import {
+  type OneOrganization,
+  type OneUser,
+  readChanges,
+  readNewOrganization,
+  readNewUser,
+  readRegeneration,
+  readSuspension,
+} from './request.ts'
 import {
   changesSchema,
   masterKeySchema,
@@ -117,8 +125,6 @@ function suspensionRoutes(
   )
 }
 
-type OneUser = { Params: { username: string } }
-
 /** Never with tokens. */
 function userKeysRoute(app: FastifyInstance, { installation, databases: { control } }: Services): void {
   // The schema only describes; the reader reports what is wrong.
@@ -183,5 +189,4 @@ function organizationRoutes(app: FastifyInstance, services: Services): void {
   })
 }
 
-type OneOrganization = { Params: { organization: string } }
 const one = '/organizations/:organization'

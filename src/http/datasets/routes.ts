@@ -14,7 +14,7 @@ import { identifyCaller, sqlCaller } from '../middleware/authenticate.ts'
 import { clientGone } from '../middleware/client-gone.ts'
 import { compressDocuments } from '../middleware/download/compress-documents.ts'
 import { pageLinks } from '../middleware/page.ts'
-import type { Parameters } from '../middleware/parameters.ts'
+import type { WithQuery } from '../middleware/parameters.ts'
 import type { Services } from '../services.ts'
 import { datasetDocument, detailsDocument, tableDocument, tablesDocument } from './document.ts'
 import { readDatasetsPage, readTableChange, readTablesPage } from './request.ts'
@@ -34,7 +34,7 @@ export async function datasetsRoutes(app: FastifyInstance, services: Services): 
   app.setValidatorCompiler(() => () => true)
   compressDocuments(app)
 
-  app.get<Listing>('/api/v1/viz', { ...common, schema: tablesSchema }, async (request, reply) => {
+  app.get<WithQuery>('/api/v1/viz', { ...common, schema: tablesSchema }, async (request, reply) => {
     const principal = await sqlCaller(services, request)
     const page = readTablesPage(request.query)
     const { total, tables } = page ? await listTables(services, principal, page, clientGone(reply)) : noTables
@@ -80,7 +80,7 @@ export async function datasetsRoutes(app: FastifyInstance, services: Services): 
     return detailsDocument(table, principal.account, await geometryTypes(services, principal, table, gone))
   })
 
-  app.get<Listing>('/api/v4/datasets', { ...common, schema: datasetsSchema }, async (request, reply) => {
+  app.get<WithQuery>('/api/v4/datasets', { ...common, schema: datasetsSchema }, async (request, reply) => {
     const principal = requireMetadata(await identifyCaller(services, request))
     const page = readDatasetsPage(request.query)
     const { total, tables } = await listTables(services, principal, page, clientGone(reply))
@@ -91,7 +91,6 @@ export async function datasetsRoutes(app: FastifyInstance, services: Services): 
 
 const common = { config: { rateGroup: 'tables' } } as const
 
-type Listing = { Querystring: Parameters }
 type OneTable = { Params: { table: string } }
 
 const noTables = { total: 0, tables: [] }

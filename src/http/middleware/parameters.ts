@@ -1,7 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { type AppError, errors } from '../../errors.ts'
 
-/** Named values from a client, not yet checked. */
 /** A time with its zone, in UTC; undefined if it is none. */
 export function zonedTime(value: unknown): string | undefined {
   const written = typeof value === 'string' ? /^(\d{4}-\d\d-\d\d)T.*(Z|[+-]\d\d:?\d\d)$/.exec(value) : null
@@ -17,7 +16,11 @@ function isoOf(text: string): string | undefined {
   return Number.isNaN(time.getTime()) ? undefined : time.toISOString()
 }
 
+/** Named values from a client, not yet checked. */
 export type Parameters = Readonly<Record<string, unknown>>
+
+/** The query string of a route, as Fastify's types want it. */
+export type WithQuery = { Querystring: Parameters }
 
 /**
  * Limit for everything besides the SQL, in encoded form. Reading a text of this length must not block other requests,

@@ -5,7 +5,7 @@ import type { Tile, TileClient } from '../../tiles/tiles.ts'
 import { mapsCaller } from '../middleware/authenticate.ts'
 import { clientGone } from '../middleware/client-gone.ts'
 import { chooseEncoding, encodeWhole } from '../middleware/content-encoding.ts'
-import type { Parameters } from '../middleware/parameters.ts'
+import type { WithQuery } from '../middleware/parameters.ts'
 import { replicaReader } from '../middleware/read-from.ts'
 import type { Services } from '../services.ts'
 import { listDocument } from './document.ts'
@@ -50,7 +50,7 @@ export async function tilesRoutes(app: FastifyInstance, services: Services): Pro
   })
 }
 
-type OneTileJson = { Params: { table: string }; Querystring: Parameters }
+type OneTileJson = WithQuery & { Params: { table: string } }
 
 const tables = { config: { rateGroup: 'tables' } } as const
 export const one = { config: { rateGroup: 'tile', isTile: true } } as const

@@ -7,7 +7,7 @@ import { accountUrlOf } from '../middleware/address.ts'
 import { mapsCaller } from '../middleware/authenticate.ts'
 import { clientGone } from '../middleware/client-gone.ts'
 import { respondInForm } from '../middleware/error-response.ts'
-import { type Parameters, textOf } from '../middleware/parameters.ts'
+import { type Parameters, textOf, type WithQuery } from '../middleware/parameters.ts'
 import type { Services } from '../services.ts'
 import { layersNamed, readMaxAge } from './request.ts'
 import { sourceSchema, sqlSourceSchema } from './schemas.ts'
@@ -21,7 +21,7 @@ export async function tileSourceRoutes(app: FastifyInstance, services: Services)
   )
   app.setValidatorCompiler(() => () => true)
 
-  app.get<Source>('/carto/table', { ...common, schema: sourceSchema }, async (request, reply) => {
+  app.get<WithQuery>('/carto/table', { ...common, schema: sourceSchema }, async (request, reply) => {
     const principal = await mapsCaller(services, request)
     const table = textOf(request.query, 'source')
     if (!table) throw errors.badRequest('The parameter source is missing: it names a table')
@@ -52,4 +52,3 @@ async function sendSqlSource(
 }
 
 const common = { config: { rateGroup: 'tables' } } as const
-type Source = { Querystring: Parameters }
