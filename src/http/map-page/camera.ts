@@ -1,21 +1,24 @@
 import type { View } from '../../maps/named/view.ts'
+import type { Bounds } from '../../tiles/describe-layers.ts'
 import { rounded } from '../tiles/document.ts'
 
-type Box = readonly [number, number, number, number]
 type Camera = Readonly<{ center: readonly [number, number]; zoom: number }>
 
-/** Where a map begins: as its view says, else so that the box fits on a screen of common size. */
-export function cameraOf({ center, zoom }: Pick<View, 'center' | 'zoom'>, box: Box | undefined): Camera {
+/** Where a map begins: as its view says, else so that the bounds fit on a screen of common size. */
+export function cameraOf(
+  { center, zoom }: Pick<View, 'center' | 'zoom'>,
+  bounds: Bounds | undefined,
+): Camera {
   if (center) return { center, zoom: zoom ?? 2 }
-  if (!box) return { center: [0, 20], zoom: zoom ?? 1 }
-  const [west, south, east, north] = box
+  if (!bounds) return { center: [0, 20], zoom: zoom ?? 1 }
+  const [west, south, east, north] = bounds
   return {
     center: [rounded((west + east) / 2), rounded(latitude((mercator(south) + mercator(north)) / 2))],
-    zoom: zoom ?? zoomOf(box),
+    zoom: zoom ?? zoomOf(bounds),
   }
 }
 
-function zoomOf([west, south, east, north]: Box): number {
+function zoomOf([west, south, east, north]: Bounds): number {
   const width = Math.max((east - west) / 360, smallest)
   const height = Math.max((mercator(north) - mercator(south)) / (2 * Math.PI), smallest)
   const fitting = Math.min(
