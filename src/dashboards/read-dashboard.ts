@@ -11,7 +11,7 @@ import {
 } from '../contract/dashboards.ts'
 import { readFilter } from './read-filter.ts'
 import { invalid, listOf, type Members, membersAt, refuseUnknown, textAt, wholeAt } from './read-members.ts'
-import { readPart, refuseOverlaps } from './read-part.ts'
+import { type NewPart, readPart, refuseOverlaps } from './read-part.ts'
 
 /** A dashboard without its name. */
 export type Dashboard = Readonly<{
@@ -70,8 +70,6 @@ function readParts(given: unknown): readonly DashboardPart[] {
   refuseOverlaps(parts)
   return parts
 }
-
-type NewPart = ReturnType<typeof readPart>
 
 function withIds(parts: readonly NewPart[]): readonly DashboardPart[] {
   const taken = new Set<string>()

@@ -13,7 +13,7 @@ import {
 import { isQueryName } from '../contract/saved-queries.ts'
 import { choiceAt, invalid, type Members, membersAt, refuseUnknown, textAt, wholeAt } from './read-members.ts'
 
-type NewPart = Omit<DashboardPart, 'id'> & Readonly<{ id: string | undefined }>
+export type NewPart = Omit<DashboardPart, 'id'> & Readonly<{ id: string | undefined }>
 
 export function readPart(value: unknown, at: number): NewPart {
   const place = `parts[${at}]`
