@@ -125,13 +125,13 @@ function queryOf(source: string): string {
   return `select * from ${tableInSql(readTableName(source))}`
 }
 
-type OnProgress = (progress: Readonly<{ bytes: number }>) => void
+type TellBytes = (progress: Readonly<{ bytes: number }>) => void
 
 /** Writes the bytes to a file or stdout and shows progress. */
 async function transferOut(
   { terminal }: UserCall,
   file: string | undefined,
-  open: (onProgress: OnProgress) => Promise<AsyncIterable<Uint8Array>>,
+  open: (onProgress: TellBytes) => Promise<AsyncIterable<Uint8Array>>,
 ): Promise<void> {
   const startedAt = performance.now()
   let bytes = 0
