@@ -1,5 +1,6 @@
 import pg from 'pg'
-import { type TilePlace, tableGrid, tileSql } from '../src/tiles/tile-sql.ts'
+import type { TilePlace } from '../src/contract/documents.ts'
+import { tableGrid, tileSql } from '../src/tiles/tile-sql.ts'
 import type { Entry } from './frame/entry.ts'
 import { type Frame, inFrame } from './frame/frame.ts'
 import { seconds } from './frame/measure.ts'

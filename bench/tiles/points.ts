@@ -1,4 +1,4 @@
-import type { TilePlace } from '../../src/tiles/tile-sql.ts'
+import type { TilePlace } from '../../src/contract/documents.ts'
 
 /**
  * A tenth around one of ten large cities, the rest around a thousand towns. Neighbouring points are not neighbours in

@@ -407,6 +407,9 @@ export type ListedTiles = Readonly<{
   }>[]
 }>
 
+/** The place of a tile in the pyramid of the web. */
+export type TilePlace = Readonly<{ z: number; x: number; y: number }>
+
 /** TileJSON 3.0.0. A JSON object as the comment of the table adds members, or changes them. */
 export type TileJson = Readonly<{
   tilejson: '3.0.0'

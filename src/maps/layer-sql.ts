@@ -1,8 +1,9 @@
+import type { TilePlace } from '../contract/documents.ts'
 import { errors } from '../errors.ts'
 import { pageableStatement } from '../sql/query-kind.ts'
 import { parseStatements } from '../sql/statements.ts'
 import { type Lexeme, lexemes, textOf } from '../sql-text/lexemes.ts'
-import { sizeOf, type TilePlace } from '../tiles/tile-sql.ts'
+import { sizeOf } from '../tiles/tile-sql.ts'
 
 /** `margin`: on each side, as a part of the tile. */
 export type TileView = Readonly<{ place: TilePlace; margin: number }>

@@ -1,4 +1,5 @@
 import type { QueryResult } from 'pg'
+import type { TilePlace } from '../contract/documents.ts'
 import { AppError, errors } from '../errors.ts'
 import type { Session } from '../postgres/session.ts'
 import { hasSqlstate, sqlstate } from '../postgres/sqlstate.ts'
@@ -9,7 +10,6 @@ import {
   arePointsSql,
   type Box,
   type TileContent,
-  type TilePlace,
   tableGrid,
   tableOf,
   tileSql,

@@ -1,8 +1,9 @@
 import { LRUCache } from 'lru-cache'
+import type { TilePlace } from '../contract/documents.ts'
 import type { Session } from '../postgres/session.ts'
 import { sqlstateOf } from '../postgres/sqlstate.ts'
 import type { Geometry } from './tile-layer.ts'
-import { type Box, boxSql, isBoxed, type TilePlace } from './tile-sql.ts'
+import { type Box, boxSql, isBoxed } from './tile-sql.ts'
 
 /** The boxes around tiles in other SRIDs, as PROJ tells them. */
 export class TileBoxes {

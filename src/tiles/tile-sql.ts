@@ -1,7 +1,6 @@
+import type { TilePlace } from '../contract/documents.ts'
 import { quoteLiteral, quoteName } from '../contract/text/quote.ts'
 import type { Geometry, Layer, Property } from './tile-layer.ts'
-
-export type TilePlace = Readonly<{ z: number; x: number; y: number }>
 
 /** Rows that can be drawn. `from`: what they are selected from, as SQL. */
 export type DrawnLayer = Pick<Layer, 'kind' | 'geometry' | 'hasId'> &

@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache'
 import { type Principal, sessionTargetOf } from '../auth/account.ts'
 import type { Config } from '../config/config.ts'
 import { variables } from '../config/known-variables.ts'
+import type { TilePlace } from '../contract/documents.ts'
 import { AppError, errors } from '../errors.ts'
 import type { Databases } from '../postgres/databases.ts'
 import type { AbortLike } from '../postgres/pools/interruption.ts'
@@ -26,7 +27,6 @@ import { Flights } from './shared-work.ts'
 import { TileBoxes } from './tile-boxes.ts'
 import { TileCache } from './tile-cache.ts'
 import { hashOf, type Layer, lookUpLayer, type TableName } from './tile-layer.ts'
-import type { TilePlace } from './tile-sql.ts'
 
 export type LayersRequest = Readonly<{
   /** The name that the client gave: `name` or `schema.name`, or several with commas. */

@@ -4,10 +4,11 @@ import type {
   NamedMapTemplate,
   StyleDocument,
   TileJson,
+  TilePlace,
 } from '../../contract/documents.ts'
 import { type Connection, sendForText } from '../http/send.ts'
 import { sendForBytes, sendForJson } from '../http/send-checked.ts'
-import { joined, type TilePlace } from './tiles-api.ts'
+import { joined } from './tiles-api.ts'
 
 /** A map of SQL. Each layer is drawn as its `sql` answers it. */
 export type MapConfig = Readonly<{

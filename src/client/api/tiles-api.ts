@@ -1,4 +1,4 @@
-import type { ListedTiles, TileJson } from '../../contract/documents.ts'
+import type { ListedTiles, TileJson, TilePlace } from '../../contract/documents.ts'
 import { pathOf } from '../../contract/operations.ts'
 import type { Connection } from '../http/send.ts'
 import { sendForBytes, sendForJson } from '../http/send-checked.ts'
@@ -11,8 +11,6 @@ export type TileOptions = Readonly<{
   /** Seconds for which a browser need not ask again. */
   max_age?: number
 }>
-
-export type TilePlace = Readonly<{ z: number; x: number; y: number }>
 
 /** What MapLibre calls before it sends a request. */
 export type TransformRequest = (url: string) => { url: string; headers?: Record<string, string> }
