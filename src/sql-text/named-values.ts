@@ -65,7 +65,7 @@ export function* parametersIn(text: string): Generator<Parameter> {
       if (isNamed && !isOfGrammar(last, beforeLast, open.at(-1)))
         yield { from: last.from, to: token.to, label: `:${token.text}` }
     }
-    if (token.text === '(' || token.text === '[') open.push(bracketOf(token, last))
+    if (token.text === '(' || token.text === '[') open.push(bracketOf(token.text, last.text))
     else if (token.text === ')' || token.text === ']') open.pop()
     beforeLast = last
     last = token
@@ -73,10 +73,11 @@ export function* parametersIn(text: string): Generator<Parameter> {
 }
 
 /** Where PostgreSQL's grammar has colons of its own: between the bounds of a slice, and between key and value. */
-type Bracket = 'subscript' | 'members' | 'other'
+export type Bracket = 'subscript' | 'members' | 'other'
 
-function bracketOf({ text }: PlacedLexeme, before: PlacedLexeme): Bracket {
-  const word = before.text.toLowerCase()
+/** `text`: the bracket that opens; `before`: the word or sign before it. */
+export function bracketOf(text: string, before: string): Bracket {
+  const word = before.toLowerCase()
   if (text === '(') return /^json_object(agg)?$/.test(word) ? 'members' : 'other'
   // `array[...]`, and the arrays in it, list values.
   return word === 'array' || word === '[' || word === ',' ? 'other' : 'subscript'

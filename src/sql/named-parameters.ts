@@ -1,3 +1,4 @@
+import { type Bracket, bracketOf } from '../sql-text/named-values.ts'
 import { type ParseFailure, scanTokens, type Token } from './grammar.ts'
 
 /** A text with `:name` parameters: the texts between them, and their names, one less than texts. */
@@ -24,7 +25,7 @@ export function namedParameters(text: string): NamedParameters {
     const [before, next] = [tokens[index - 1], tokens[index + 1]]
     if (token.tokenName === 'PARAM')
       return { ok: false, message: `Write ${token.text} as a parameter with a name, such as :town` }
-    if (token.text === '(' || token.text === '[') open.push(bracketAt(tokens, index))
+    if (token.text === '(' || token.text === '[') open.push(bracketOf(token.text, before?.text ?? ''))
     else if (token.text === ')' || token.text === ']') open.pop()
     if (!next || !isColon(token) || next.start !== token.end || !isWord(next)) continue
     if (isOfGrammar(token, before, open.at(-1))) continue
@@ -49,17 +50,6 @@ const comments: ReadonlySet<string> = new Set(['SQL_COMMENT', 'C_COMMENT'])
 
 const isColon = ({ text, start, end }: Token) => text === ':' && end === start + 1
 const isWord = ({ tokenName, keywordName }: Token) => tokenName === 'IDENT' || keywordName !== 'NO_KEYWORD'
-
-/** Where PostgreSQL's grammar has colons of its own: between the bounds of a slice, and between key and value. */
-type Bracket = 'subscript' | 'members' | 'other'
-
-function bracketAt(tokens: readonly Token[], index: number): Bracket {
-  const before = tokens[index - 1]
-  const word = before?.text.toLowerCase() ?? ''
-  if (tokens[index]!.text === '(') return /^json_object(agg)?$/.test(word) ? 'members' : 'other'
-  // `array[...]`, and the arrays in it, list values.
-  return word === 'array' || word === '[' || word === ',' ? 'other' : 'subscript'
-}
 
 /** `a[:n]` is a slice without a lower bound: a parameter there is written `a[(:n)]`. */
 function isOfGrammar(colon: Token, before: Token | undefined, bracket: Bracket | undefined): boolean {
