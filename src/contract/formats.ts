@@ -83,3 +83,6 @@ export const onErrors = ['stop', 'skip'] as const
 export const rejectLists = ['first', 'all'] as const
 export const onConflicts = ['update', 'nothing'] as const
 export type OnConflict = (typeof onConflicts)[number]
+
+/** How the lines of a text file end. */
+export type LineEnd = 'LF' | 'CR' | 'CRLF'

@@ -1,3 +1,4 @@
+import type { LineEnd } from '../contract/formats.ts'
 import { joinBytes } from '../contract/text/join-bytes.ts'
 
 /** How a file of separated values is written. */
@@ -23,8 +24,6 @@ export type CsvRecord = {
   /** The line it begins in. */
   firstLine: number
 }
-
-type LineEnd = 'LF' | 'CR' | 'CRLF'
 
 /** A file that cannot be what it is said to be; COPY would refuse it, too. */
 export class CsvError extends Error {

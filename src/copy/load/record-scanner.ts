@@ -1,6 +1,5 @@
+import type { LineEnd } from '../../contract/formats.ts'
 import type { CopyDialect } from '../../sql/copy-load.ts'
-
-type LineEnd = 'LF' | 'CR' | 'CRLF'
 
 /**
  * Finds where records end, by the rules of COPY in CSV and text format: a line end in quotes, or after a backslash in
