@@ -1,5 +1,7 @@
 /** How the rows of a query are drawn. */
 
+import { isJsonObject, unknownMember } from './text/json-object.ts'
+
 export const chartKinds = ['bar', 'stacked', 'line', 'area', 'scatter', 'histogram', 'pie'] as const
 export type ChartKind = (typeof chartKinds)[number]
 
@@ -38,11 +40,10 @@ const members: readonly string[] = ['kind', 'x', 'y', 'series', 'aggregate', 'or
 
 /** What is wrong with a definition; undefined if nothing is. */
 export function chartProblem(value: unknown): string | undefined {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'chart must be an object'
-  const given = value as Readonly<Record<string, unknown>>
-  const unknown = Object.keys(given).find((name) => !members.includes(name))
+  if (!isJsonObject(value)) return 'chart must be an object'
+  const unknown = unknownMember(value, members)
   if (unknown !== undefined) return `chart has no member '${unknown.slice(0, 100)}'`
-  const { kind, x, y = [], series, aggregate, order } = given
+  const { kind, x, y = [], series, aggregate, order } = value
   if (!isOneOf(chartKinds, kind)) return `chart.kind must be one of ${chartKinds.join(', ')}`
   if (!isName(x)) return `chart.x must be ${nameRule}`
   if (!Array.isArray(y) || y.length > maxChartValues || !y.every(isName) || new Set(y).size < y.length)

@@ -9,8 +9,9 @@ import {
   maxDashboardTitle,
   mostRefreshSeconds,
 } from '../contract/dashboards.ts'
+import type { JsonObject } from '../contract/text/json-object.ts'
 import { readFilter } from './read-filter.ts'
-import { invalid, listOf, type Members, membersAt, refuseUnknown, textAt, wholeAt } from './read-members.ts'
+import { invalid, listOf, membersAt, refuseUnknown, textAt, wholeAt } from './read-members.ts'
 import { type NewPart, readPart, refuseOverlaps } from './read-part.ts'
 
 /** A dashboard without its name. */
@@ -53,7 +54,7 @@ export function readDashboard(body: unknown): Dashboard {
 const ignored = ['name', 'queries', 'created_at', 'updated_at', 'api_key', 'client']
 const known = ['title', 'description', 'public', 'refresh_seconds', 'filters', 'parts', ...ignored]
 
-function readRefresh({ refresh_seconds: seconds = null }: Members): number | null {
+function readRefresh({ refresh_seconds: seconds = null }: JsonObject): number | null {
   if (seconds === null) return null
   return wholeAt(seconds, 'refresh_seconds', leastRefreshSeconds, mostRefreshSeconds)
 }

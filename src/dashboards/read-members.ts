@@ -1,18 +1,17 @@
+import { isJsonObject, type JsonObject, unknownMember } from '../contract/text/json-object.ts'
 import { type AppError, errors } from '../errors.ts'
 
 /** The checks of a document that a client sent. Each names the place of what is wrong: `parts[2].w`. */
 
-export type Members = Readonly<Record<string, unknown>>
-
 export const invalid = (text: string): AppError => errors.dashboardInvalid(text)
 
-export function membersAt(value: unknown, place: string): Members {
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Members
+export function membersAt(value: unknown, place: string): JsonObject {
+  if (isJsonObject(value)) return value
   throw invalid(`${place} must be an object`)
 }
 
-export function refuseUnknown(given: Members, known: readonly string[], what: string): void {
-  const unknown = Object.keys(given).find((name) => !known.includes(name))
+export function refuseUnknown(given: JsonObject, known: readonly string[], what: string): void {
+  const unknown = unknownMember(given, known)
   if (unknown !== undefined) throw invalid(`${what} has no member '${unknown.slice(0, 100)}'`)
 }
 

@@ -11,7 +11,8 @@ import {
   partKinds,
 } from '../contract/dashboards.ts'
 import { isQueryName } from '../contract/saved-queries.ts'
-import { choiceAt, invalid, type Members, membersAt, refuseUnknown, textAt, wholeAt } from './read-members.ts'
+import type { JsonObject } from '../contract/text/json-object.ts'
+import { choiceAt, invalid, membersAt, refuseUnknown, textAt, wholeAt } from './read-members.ts'
 
 export type NewPart = Omit<DashboardPart, 'id'> & Readonly<{ id: string | undefined }>
 
@@ -40,7 +41,7 @@ export function readPart(value: unknown, at: number): NewPart {
   }
 }
 
-function readPlace({ x, y, w, h }: Members, place: string): PartPlace {
+function readPlace({ x, y, w, h }: JsonObject, place: string): PartPlace {
   const read = {
     x: wholeAt(x, `${place}.x`, 0, gridColumns - 1),
     y: wholeAt(y, `${place}.y`, 0, maxGridRows - 1),

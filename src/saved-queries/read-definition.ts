@@ -10,6 +10,7 @@ import {
   queryParamTypes,
   reservedParams,
 } from '../contract/saved-queries.ts'
+import { isJsonObject, type JsonObject, unknownMember } from '../contract/text/json-object.ts'
 import { keptDigits, significantDigits } from '../contract/text/json-rows.ts'
 import { type AppError, errors } from '../errors.ts'
 import { fillParameters, namedParameters } from '../sql/named-parameters.ts'
@@ -25,11 +26,9 @@ export type SavedDefinition = Readonly<{
   chart: ChartDefinition | undefined
 }>
 
-type Members = Readonly<Record<string, unknown>>
-
 /** Throws on the first mistake. What only PostgreSQL can know is not checked here. `text`: of a body of JSON. */
 export function readDefinition(body: unknown, text: string | undefined): SavedDefinition {
-  if (!isObject(body)) throw errors.queryInvalid('The body must be an object with sql')
+  if (!isJsonObject(body)) throw errors.queryInvalid('The body must be an object with sql')
   refuseUnknown(body, ['sql', 'description', 'params', 'public', 'chart', ...ignored], 'A query')
   const { sql, description = '', params = {}, public: isPublic = false, chart } = body
   if (typeof sql !== 'string' || sql.trim() === '') throw errors.queryInvalid('sql must be one SELECT')
@@ -37,7 +36,7 @@ export function readDefinition(body: unknown, text: string | undefined): SavedDe
   if (typeof description !== 'string' || description.length > maxQueryDescription)
     throw errors.queryInvalid(`description must be a text of at most ${maxQueryDescription} characters`)
   if (typeof isPublic !== 'boolean') throw errors.queryInvalid('public must be true or false')
-  if (!isObject(params)) throw errors.queryInvalid('params must be an object with the parameters by name')
+  if (!isJsonObject(params)) throw errors.queryInvalid('params must be an object with the parameters by name')
   refuseLongNumbers(text ?? '')
   const definition = {
     sql,
@@ -99,8 +98,8 @@ function notOneSelect(count: number): AppError {
   return errors.queryInvalid(`sql must be one SELECT, ${but}`)
 }
 
-function readParams(given: Members, names: readonly string[]): QueryParams {
-  const unknown = Object.keys(given).find((name) => !names.includes(name))
+function readParams(given: JsonObject, names: readonly string[]): QueryParams {
+  const unknown = unknownMember(given, names)
   if (unknown !== undefined) throw errors.queryInvalid(`The SQL has no parameter :${cut(unknown)}`)
   return Object.fromEntries(
     names.map((name) => [name, readParam(name, Object.hasOwn(given, name) ? given[name] : undefined)]),
@@ -109,7 +108,7 @@ function readParams(given: Members, names: readonly string[]): QueryParams {
 
 function readParam(name: string, given: unknown): QueryParam {
   if (given === undefined) return { type: 'text', required: true }
-  if (!isObject(given))
+  if (!isJsonObject(given))
     throw errors.queryInvalid(`params.${name} must be an object with type, default or required`)
   refuseUnknown(given, ['type', 'default', 'required'], `params.${name}`)
   const { type: givenType = 'text', default: value, required: isRequired = false } = given
@@ -134,12 +133,9 @@ function jsonOf(name: string, value: unknown): string {
   }
 }
 
-function refuseUnknown(given: Members, known: readonly string[], what: string): void {
-  const unknown = Object.keys(given).find((name) => !known.includes(name))
+function refuseUnknown(given: JsonObject, known: readonly string[], what: string): void {
+  const unknown = unknownMember(given, known)
   if (unknown !== undefined) throw errors.queryInvalid(`${what} has no member '${cut(unknown)}'`)
 }
-
-const isObject = (value: unknown): value is Members =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const cut = (text: string) => text.slice(0, 100)

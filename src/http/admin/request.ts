@@ -12,6 +12,7 @@ import {
   defaultMoves,
   maxRecords,
 } from '../../contract/limits.ts'
+import { unknownMember } from '../../contract/text/json-object.ts'
 import { errors } from '../../errors.ts'
 import {
   choiceOf,
@@ -116,7 +117,7 @@ export function readNoParameters(query: Parameters): void {
 
 /** Otherwise a misspelt filter would return everything. */
 function onlyKnown(query: Parameters, names: readonly string[]): Parameters {
-  const unknown = Object.keys(query).find((name) => !names.includes(name))
+  const unknown = unknownMember(query, names)
   if (unknown === undefined) return withoutEmpty(query)
   throw errors.badRequest(`Unknown parameter: ${unknown}. Known: ${names.join(', ') || 'none'}`)
 }

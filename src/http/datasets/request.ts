@@ -1,8 +1,9 @@
 import { type DatasetOrder, datasetOrders, type TableOrder, tableOrders } from '../../contract/table-names.ts'
+import { isJsonObject } from '../../contract/text/json-object.ts'
 import { errors } from '../../errors.ts'
 import type { TableChange } from '../../tables/change-table.ts'
 import { type Page, readPage } from '../middleware/page.ts'
-import { isObject, type Parameters, withoutEmpty } from '../middleware/parameters.ts'
+import { type Parameters, withoutEmpty } from '../middleware/parameters.ts'
 
 /** Which tables to list; null if the client asks for visualizations other than tables. */
 export function readTablesPage(query: Parameters): Page<TableOrder> | null {
@@ -20,7 +21,7 @@ export function readDatasetsPage(query: Parameters): Page<DatasetOrder> {
 
 /** The members `privacy` and `name` of the body. Clients send all that they know of a table: null is no wish. */
 export function readTableChange(body: unknown): TableChange {
-  if (!isObject(body)) throw errors.badRequest('The body must be an object with privacy or name')
+  if (!isJsonObject(body)) throw errors.badRequest('The body must be an object with privacy or name')
   const { privacy, name } = withoutEmpty(body)
   return { isPublic: isPublic(privacy ?? undefined), name: newName(name ?? undefined) }
 }

@@ -12,9 +12,10 @@ import {
   maxHistoryText,
 } from '../../contract/limits.ts'
 import { beginningOf } from '../../contract/text/format.ts'
+import { isJsonObject, unknownMember } from '../../contract/text/json-object.ts'
 import { errors } from '../../errors.ts'
 import type { HistoryEntry } from '../../history/history-store.ts'
-import { isObject, isUuid, type Parameters, textOf, wholeOf, withoutEmpty } from '../middleware/parameters.ts'
+import { isUuid, type Parameters, textOf, wholeOf, withoutEmpty } from '../middleware/parameters.ts'
 import { knownExtras } from '../middleware/schemas.ts'
 
 export type WantedHistory = Readonly<{
@@ -60,8 +61,8 @@ export type NewEntry = HistoryEntry & Readonly<{ key: string | undefined }>
 
 /** `credential`: that of the request. Its token may have any form, as an operator chose it. */
 export function readNewEntry(body: unknown, credential: Credential): NewEntry {
-  if (!isObject(body)) throw errors.badRequest('The body must be an object with the statement')
-  const unknown = Object.keys(body).find((name) => !members.includes(name))
+  if (!isJsonObject(body)) throw errors.badRequest('The body must be an object with the statement')
+  const unknown = unknownMember(body, members)
   if (unknown !== undefined) throw errors.badRequest(`Unknown member: ${unknown.slice(0, 100)}`)
   const { id, text_is_cut: isCut = false, key } = body
   if (typeof id !== 'string' || !isUuid(id)) throw errors.badRequest('id must be a UUID')

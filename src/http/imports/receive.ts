@@ -5,12 +5,13 @@ import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Principal } from '../../auth/account.ts'
+import { isJsonObject } from '../../contract/text/json-object.ts'
 import { AppError, errors } from '../../errors.ts'
 import { removeFolder, uploadedFile } from '../../imports/spool.ts'
 import { sendContinue } from '../copy/expect-continue.ts'
 import { parseForm } from '../middleware/body/form.ts'
 import { requireNoNul } from '../middleware/body/refuse-nul.ts'
-import { filenameOf, isObject, maxParamsLength, type Parameters } from '../middleware/parameters.ts'
+import { filenameOf, maxParamsLength, type Parameters } from '../middleware/parameters.ts'
 import type { Services } from '../services.ts'
 import { Stall } from './stall.ts'
 import { StandingWatch } from './standing-watch.ts'
@@ -163,7 +164,7 @@ function readJson(bytes: Buffer): Parameters {
   const text = bytes.toString('utf8')
   const body = isUtf8(bytes) ? parsed(text) : undefined
   if (body === undefined) throw errors.badRequest('The body is not valid JSON in UTF-8')
-  if (!isObject(body)) throw errors.badRequest('The body must be an object with the parameters')
+  if (!isJsonObject(body)) throw errors.badRequest('The body must be an object with the parameters')
   // JSON has no other way to write NUL, and searching takes as long as parsing.
   return text.includes('\\u0000') ? requireNoNul(body) : body
 }

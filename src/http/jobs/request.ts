@@ -11,6 +11,7 @@ import {
   maxJobNameLength,
   maxLongJobCharacters,
 } from '../../contract/limits.ts'
+import { isJsonObject, unknownMember } from '../../contract/text/json-object.ts'
 import { type AppError, errors } from '../../errors.ts'
 import type {
   Fallbacks,
@@ -20,7 +21,7 @@ import type {
   JobTiming,
   RetryRule,
 } from '../../jobs/job.ts'
-import { isObject, isUuid, type Parameters, zonedTime } from '../middleware/parameters.ts'
+import { isUuid, type Parameters, zonedTime } from '../middleware/parameters.ts'
 import { readParams, writtenParams } from './bound-values.ts'
 
 /** Reads the body of a new job at the classic address. */
@@ -67,10 +68,10 @@ function withParams(body: Parameters, definition: JobDefinition): JobDefinition 
     const params = readParams(written.ofJob, 'params')
     return refuseLongParams({ ...definition, items: definition.items.map((item) => ({ ...item, params })) })
   }
-  const items = Array.isArray(query) ? query : isObject(query) ? (own(query, 'query') as unknown[]) : []
-  if (!items.some((item) => isObject(item) && own(item, 'params') !== undefined)) return definition
+  const items = Array.isArray(query) ? query : isJsonObject(query) ? (own(query, 'query') as unknown[]) : []
+  if (!items.some((item) => isJsonObject(item) && own(item, 'params') !== undefined)) return definition
   const paramsOf = (index: number) =>
-    isObject(items[index]) && own(items[index], 'params') !== undefined
+    isJsonObject(items[index]) && own(items[index], 'params') !== undefined
       ? { params: readParams(written.ofItem(index), `query[${index}].params`) }
       : {}
   return refuseLongParams({
@@ -94,7 +95,7 @@ function readNotBefore(value: unknown): string {
 }
 
 export function readRetry(value: unknown): RetryRule {
-  if (!isObject(value)) throw errors.jobInvalid('retry must be an object, such as {"attempts": 3}')
+  if (!isJsonObject(value)) throw errors.jobInvalid('retry must be an object, such as {"attempts": 3}')
   refuseUnknownMembers(value, ['attempts', 'backoff_s'], 'retry')
   const attempts = own(value, 'attempts')
   const backoff = own(value, 'backoff_s') ?? defaultBackoffSeconds
@@ -113,7 +114,7 @@ function readBody(body: unknown, maxCharacters: number, known: readonly string[]
   // Counts the whole body as JSON, extras included, however it was sent.
   const characters = serialisedLength(body)
   if (characters > maxCharacters) throw errors.jobInvalid(tooLarge(characters, maxCharacters))
-  if (!isObject(body)) throw missingQuery()
+  if (!isJsonObject(body)) throw missingQuery()
   refuseUnknownMembers(body, known, 'The body')
   return body
 }
@@ -133,7 +134,7 @@ function readUpdate(body: unknown, maxCharacters: number, beside: readonly strin
   const others = [...readOnlyMembers, ...optionMembers, ...shownMembers].filter(
     (name) => !beside.includes(name),
   )
-  const fixed = isObject(body) ? Object.keys(body).filter((name) => others.includes(name)) : []
+  const fixed = isJsonObject(body) ? Object.keys(body).filter((name) => others.includes(name)) : []
   if (fixed.length > 0) throw errors.jobInvalid(`Only query can be changed, not ${fixed.join(', ')}`)
   return readBody(body, maxCharacters, [...bodyMembers, ...beside])
 }
@@ -216,7 +217,7 @@ function readDefinition(body: Parameters, known = itemMembers): JobDefinition {
   if (Array.isArray(query) && query.length > 0) {
     return { form: isEmpty(beside) ? 'array' : 'object', items: readItems(query, 'query', known), ...beside }
   }
-  if (isObject(query)) return readObject(query, beside, known)
+  if (isJsonObject(query)) return readObject(query, beside, known)
   throw missingQuery()
 }
 
@@ -241,7 +242,7 @@ function readItems(values: readonly unknown[], place: string, known: readonly st
 
 function readItem(value: unknown, place: string, known: readonly string[]): ItemDefinition {
   if (typeof value === 'string') return { statement: readText(value, place) }
-  if (!isObject(value)) throw errors.jobInvalid(`${place} must be a string or an object`)
+  if (!isJsonObject(value)) throw errors.jobInvalid(`${place} must be a string or an object`)
   refuseUnknownMembers(value, known, place)
   return {
     statement: readText(own(value, 'query'), `${place}.query`),
@@ -288,7 +289,7 @@ function own(members: Parameters, name: string): unknown {
 }
 
 function refuseUnknownMembers(members: Parameters, known: readonly string[], place: string): void {
-  const unknown = Object.keys(members).find((name) => !known.includes(name))
+  const unknown = unknownMember(members, known)
   if (unknown !== undefined) throw errors.jobInvalid(`${place} has an unknown member: ${unknown}`)
 }
 

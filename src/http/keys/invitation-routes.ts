@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Account } from '../../auth/account.ts'
 import { refuseSuspended } from '../../auth/standing.ts'
 import type { InvitationDocument } from '../../contract/documents.ts'
+import { isJsonObject } from '../../contract/text/json-object.ts'
 import { errors } from '../../errors.ts'
 import { acceptInvitation, invitedKey } from '../../keys/invitations/accept-invitation.ts'
 import { invite, withdrawInvitation } from '../../keys/invitations/invite.ts'
@@ -9,7 +10,7 @@ import { baseUrlOf } from '../middleware/address.ts'
 import { keysCaller } from '../middleware/authenticate.ts'
 import { clientAddress } from '../middleware/credential/client-address.ts'
 import { forbidStoring } from '../middleware/guard-answers.ts'
-import { isObject, zonedTime } from '../middleware/parameters.ts'
+import { zonedTime } from '../middleware/parameters.ts'
 import type { Services } from '../services.ts'
 import { addressedAccount } from './addressed-account.ts'
 import { fullKeyDocument } from './document.ts'
@@ -81,7 +82,7 @@ function findInvited(
 }
 
 function readSecret(body: unknown): string {
-  const secret = isObject(body) ? body.invitation : undefined
+  const secret = isJsonObject(body) ? body.invitation : undefined
   if (typeof secret !== 'string' || secret === '' || secret.length > 100)
     throw errors.badRequest('invitation must be the text after the # of the link')
   return secret
@@ -89,7 +90,7 @@ function readSecret(body: unknown): string {
 
 /** Undefined: as usual. */
 function readUntil(body: unknown): string | undefined {
-  const given = isObject(body) ? body.expires_at : undefined
+  const given = isJsonObject(body) ? body.expires_at : undefined
   if (given === undefined) return undefined
   const until = zonedTime(given)
   if (until === undefined) throw errors.keyInvalid(['expires_at must be a time such as 2027-01-31T10:00:00Z'])

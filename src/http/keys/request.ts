@@ -2,20 +2,21 @@ import type { FastifyRequest } from 'fastify'
 import type { KeyType, ReadFrom } from '../../contract/key-names.ts'
 import { defaultKeyName, keyOrders, keyTypes, masterKeyName, readFroms } from '../../contract/key-names.ts'
 import { maxKeyDescriptionLength, maxKeyNameLength } from '../../contract/limits.ts'
+import { isJsonObject, unknownMember } from '../../contract/text/json-object.ts'
 import { errors } from '../../errors.ts'
 import { faultTexts, type WantedKey } from '../../keys/create-key.ts'
 import type { SchemaGrant, TableGrant, WantedGrants } from '../../keys/grants.ts'
 import type { WantedKeys } from '../../keys/key.ts'
 import type { WantedKeyChanges } from '../../keys/update-key.ts'
 import { readPage } from '../middleware/page.ts'
-import { isObject, type Parameters, textOf, zonedTime } from '../middleware/parameters.ts'
+import { type Parameters, textOf, zonedTime } from '../middleware/parameters.ts'
 import { knownExtras } from '../middleware/schemas.ts'
 import { grantShapes, newKeyShape } from './shapes.ts'
 import { faultOf } from './validate-key-body.ts'
 
 /** Reads the body of a creation; throws one error with everything that is wrong. */
 export function readNewKey(body: unknown): { name: string; grants: WantedGrants } {
-  const wanted = isObject(body) ? body : {}
+  const wanted = isJsonObject(body) ? body : {}
   const unknown = faultOf(newKeyShape, wanted, '#/')
   const faults = [
     ...(unknown ? [unknown] : []),
@@ -35,13 +36,13 @@ export function readFullKey(body: unknown): Omit<WantedKey, 'defaultQuota'> {
     last_used_at: _used,
     invited_until: _invited,
     ...wanted
-  } = isObject(body) ? body : {}
+  } = isJsonObject(body) ? body : {}
   return { ...readNewKey(wanted), ...readColumns({ description, expires_at, read_from }) }
 }
 
 export function readKeyChanges(body: unknown): WantedKeyChanges {
-  const changes = isObject(body) ? body : {}
-  const unknown = Object.keys(changes).find((name) => !changeable.includes(name))
+  const changes = isJsonObject(body) ? body : {}
+  const unknown = unknownMember(changes, changeable)
   if (unknown !== undefined)
     throw errors.keyInvalid([`${unknown} cannot be changed; known: ${given.join(', ')}`])
   const { grants } = changes
@@ -111,7 +112,7 @@ function faultsOfGrants(grants: unknown): string[] {
     // With more sections than this, one has a wrong shape or a repeated type.
     const count = grants
       .slice(0, maxSections)
-      .filter((section) => isObject(section) && section.type === type).length
+      .filter((section) => isJsonObject(section) && section.type === type).length
     return count > 1 || (type === 'apis' && count === 0)
   })
   const faults = [...ofShape, ...ofNumber.map((type) => `only one ${type} section is allowed`)]
@@ -124,7 +125,7 @@ const maxSections = 10
 
 function faultOfSection(section: unknown, index: number): string | undefined {
   const path = `#/${index}`
-  if (!isObject(section)) return faultOf(anySection, section, path)
+  if (!isJsonObject(section)) return faultOf(anySection, section, path)
   const type = sectionTypes.find((known) => known === section.type)
   return faultOf(type === undefined ? anySection : grantShapes[type], section, path)
 }

@@ -1,10 +1,11 @@
 import type { FastifyRequest } from 'fastify'
 import { defaultToken } from '../../contract/key-names.ts'
+import { isJsonObject } from '../../contract/text/json-object.ts'
 import { errors } from '../../errors.ts'
 import type { DataviewRequest } from '../../maps/dataview-sql.ts'
 import type { MapTileRequest } from '../../maps/maps.ts'
 import { requireNoNul } from '../middleware/body/refuse-nul.ts'
-import { isObject, type Parameters, textOf, wholeOf } from '../middleware/parameters.ts'
+import { type Parameters, textOf, wholeOf } from '../middleware/parameters.ts'
 import { placeOf } from '../tiles/request.ts'
 import { packedConfig } from './packed-config.ts'
 
@@ -20,7 +21,7 @@ export function readConfig({ method, query, body }: FastifyRequest): unknown {
 /** Adds the filters of the dataviews, which come as a parameter and make it another map. */
 function withFilters(config: unknown, parameters: Parameters): unknown {
   const text = textOf(parameters, 'filters')
-  if (!text || !isObject(config)) return config
+  if (!text || !isJsonObject(config)) return config
   return { ...config, filters: requireNoNul(parsedParameter('filters', text)) }
 }
 
@@ -46,7 +47,7 @@ export const isCallback = (text: unknown): text is string =>
 export function tokenForAddresses({ headers, query, body }: FastifyRequest): string | undefined {
   if (headers.authorization !== undefined) return undefined
   const { api_key, map_key } = query as Parameters
-  const found = [api_key, map_key, isObject(body) ? body.api_key : undefined].find(
+  const found = [api_key, map_key, isJsonObject(body) ? body.api_key : undefined].find(
     (value) => value !== undefined && value !== '',
   )
   return typeof found === 'string' && found !== defaultToken ? found : undefined

@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify'
+import { isJsonObject } from '../../contract/text/json-object.ts'
 import { type AppError, errors } from '../../errors.ts'
 
 /** A time with its zone, in UTC; undefined if it is none. */
@@ -32,7 +33,7 @@ export const maxParamsLength = 512 * 1024
 export function parametersOf({ query, body }: FastifyRequest): Parameters {
   const inQuery = query as Parameters
   if (body === undefined || body === null) return inQuery
-  if (!isObject(body)) throw errors.badRequest('The body must be an object with the parameters')
+  if (!isJsonObject(body)) throw errors.badRequest('The body must be an object with the parameters')
   const twice = ['q', 'params'].find((name) => Object.hasOwn(inQuery, name) && Object.hasOwn(body, name))
   if (twice !== undefined) throw givenTwice(twice)
   return { ...inQuery, ...body }
@@ -88,10 +89,6 @@ export function choiceOf<T extends string>(
 
 export function givenTwice(name: string): AppError {
   return errors.badRequest(`The parameter ${name} is given more than once`)
-}
-
-export function isObject(value: unknown): value is Parameters {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 export function isJsonArray(text: string): boolean {

@@ -1,11 +1,12 @@
 import type { FastifyRequest } from 'fastify'
 import { rowsOptions } from '../../contract/saved-queries.ts'
+import { isJsonObject } from '../../contract/text/json-object.ts'
 import { membersOf } from '../../contract/text/json-rows.ts'
 import { errors } from '../../errors.ts'
 import type { GivenValue } from '../../saved-queries/parameter-values.ts'
 import type { RowsOptions } from '../../saved-queries/saved-queries.ts'
 import { textOfBody } from '../middleware/body/body.ts'
-import { givenTwice, isObject, type Parameters, unlessEmpty } from '../middleware/parameters.ts'
+import { givenTwice, type Parameters, unlessEmpty } from '../middleware/parameters.ts'
 import { rowsOptionsOf } from '../query/request.ts'
 
 export type RowsRequest = Readonly<{ options: RowsOptions; given: ReadonlyMap<string, GivenValue> }>
@@ -14,7 +15,7 @@ export type RowsRequest = Readonly<{ options: RowsOptions; given: ReadonlyMap<st
 export function readRowsRequest({ query, body }: FastifyRequest): RowsRequest {
   const inQuery = query as Parameters
   const inBody = body === undefined || body === null ? {} : body
-  if (!isObject(inBody)) throw errors.badRequest('The body must be an object with the parameters')
+  if (!isJsonObject(inBody)) throw errors.badRequest('The body must be an object with the parameters')
   const twice = Object.keys(inQuery).find((name) => Object.hasOwn(inBody, name))
   if (twice !== undefined) throw givenTwice(twice.slice(0, 100))
   const all: Parameters = { ...inQuery, ...inBody }

@@ -1,12 +1,12 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Principal } from '../../auth/account.ts'
+import { isJsonObject } from '../../contract/text/json-object.ts'
 import { inQuery } from '../../saved-queries/saved-queries.ts'
 import { loadGrammar } from '../../sql/grammar.ts'
 import { accountUrlOf } from '../middleware/address.ts'
 import { jobsCaller, sqlCaller } from '../middleware/authenticate.ts'
 import { textOfBody } from '../middleware/body/body.ts'
 import { clientGone } from '../middleware/client-gone.ts'
-import { isObject } from '../middleware/parameters.ts'
 import { sendQuery } from '../query/send-query.ts'
 import type { Services } from '../services.ts'
 import { tagsOf } from '../tiles/send-tile-json.ts'
@@ -55,7 +55,7 @@ function manage(app: FastifyInstance, services: Services): void {
     const principal = await jobsCaller(services, request)
     const { query: name } = request.params
     const { body } = request
-    const sent = { body, text: isObject(body) ? textOfBody(body) : undefined }
+    const sent = { body, text: isJsonObject(body) ? textOfBody(body) : undefined }
     const { query, isNew } = await savedQueries.save(principal, name, sent, clientGone(reply))
     return reply.code(isNew ? 201 : 200).send(queryDocument(query))
   })

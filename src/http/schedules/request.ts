@@ -1,13 +1,15 @@
 import type { FastifyRequest } from 'fastify'
+import { isJsonObject } from '../../contract/text/json-object.ts'
 import { errors } from '../../errors.ts'
 import { checkCron } from '../../schedules/due-times.ts'
 import { catchUps, overlaps, type ScheduleDefinition } from '../../schedules/schedule.ts'
 import { readScheduledJob } from '../jobs/request.ts'
-import { isObject, type Parameters, textOf, wholeOf, withoutEmpty } from '../middleware/parameters.ts'
+import { type Parameters, textOf, wholeOf, withoutEmpty } from '../middleware/parameters.ts'
 
 /** Reads a schedule. `nameInPath`: of a schedule that is replaced; a name in the body must be the same. */
 export function readSchedule(body: unknown, nameInPath?: string): ScheduleDefinition {
-  if (!isObject(body)) throw errors.scheduleInvalid('The body must be an object with name, cron and query')
+  if (!isJsonObject(body))
+    throw errors.scheduleInvalid('The body must be an object with name, cron and query')
   const name = readName(body.name ?? nameInPath)
   if (nameInPath !== undefined && name !== nameInPath)
     throw errors.scheduleInvalid(`The name of a schedule cannot be changed: ${nameInPath}`)

@@ -1,13 +1,14 @@
 import { type Credential, readCredential } from '../../auth/credential.ts'
 import { formats } from '../../contract/formats.ts'
 import { type FrameId, maxFrameIdLength } from '../../contract/session-frames.ts'
+import { isJsonObject, unknownMember } from '../../contract/text/json-object.ts'
 import { type AppError, errors } from '../../errors.ts'
 import type { SessionQuery } from '../../sessions/run-statement.ts'
 import { nextTurn } from '../../waiting/next-turn.ts'
 import { cutOut } from '../middleware/body/body.ts'
 import { placeholder, shortenJson } from '../middleware/body/long-member.ts'
 import { containsNul } from '../middleware/body/refuse-nul.ts'
-import { isObject, maxParamsLength, type Parameters } from '../middleware/parameters.ts'
+import { maxParamsLength, type Parameters } from '../middleware/parameters.ts'
 import { choiceInAnyCase, paramsOf, sqlOf } from '../query/request.ts'
 
 /** A message of a client, checked. */
@@ -43,7 +44,7 @@ function messageOf(members: Parameters, id: FrameId | undefined): ReadMessage {
   const { type } = members
   if (typeof type !== 'string' || !Object.hasOwn(known, type))
     throw errors.badRequest(`The type of a message must be one of ${Object.keys(known).join(', ')}`)
-  const unknown = Object.keys(members).find((name) => !known[type]!.includes(name))
+  const unknown = unknownMember(members, known[type]!)
   if (unknown !== undefined) throw errors.badRequest(`A message of type ${type} has no member '${unknown}'`)
   if (type === 'open') return { type, credential: credentialOf(members) }
   if (type === 'cancel') return { type, id }
@@ -101,7 +102,7 @@ function parse(bytes: Buffer): Parameters {
   try {
     const [rest, params] = cutOut('params', bytes.toString('utf8').trim())
     const members: unknown = JSON.parse(rest)
-    if (!isObject(members)) throw notJson()
+    if (!isJsonObject(members)) throw notJson()
     return params === undefined || params === 'null' ? members : { ...members, params }
   } catch {
     throw notJson()

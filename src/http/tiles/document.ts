@@ -1,9 +1,9 @@
 import type { ListedTiles, TileJson } from '../../contract/documents.ts'
+import { isJsonObject } from '../../contract/text/json-object.ts'
 import type { Bounds } from '../../tiles/describe-layers.ts'
 import type { ListedLayer } from '../../tiles/list-layers.ts'
 import { hashOf, type Layer, type Property } from '../../tiles/tile-layer.ts'
 import { layerNames, versionOf } from '../../tiles/tiles.ts'
-import { isObject } from '../middleware/parameters.ts'
 
 /** `url`: where the tiles of this account are. */
 export function listDocument(layers: readonly ListedLayer[], ownSchema: string, url: string): ListedTiles {
@@ -46,7 +46,7 @@ export function tileJsonDocument({ layers, bounds, url, query, columns }: TileJs
           .filter(({ name }) => columns === undefined || columns.includes(name))
           .map(({ name, kind }) => [name, fieldTypes[kind]]),
       ),
-      description: isObject(parsed(layer.comment)) ? '' : (layer.comment ?? ''),
+      description: isJsonObject(parsed(layer.comment)) ? '' : (layer.comment ?? ''),
     })),
     bounds: [west, south, east, north],
     center: [rounded((west + east) / 2), rounded((south + north) / 2), 0],
@@ -63,7 +63,7 @@ export const world = [-180, -85.051129, 180, 85.051129]
 
 function commentOf({ comment }: Layer): Readonly<Record<string, unknown>> {
   const value = parsed(comment)
-  return isObject(value) ? value : {}
+  return isJsonObject(value) ? value : {}
 }
 
 function parsed(comment: string | null): unknown {

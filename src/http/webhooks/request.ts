@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify'
+import { isJsonObject, unknownMember } from '../../contract/text/json-object.ts'
 import {
   type DeliveryStatus,
   deliveryStatuses,
@@ -10,11 +11,11 @@ import { errors } from '../../errors.ts'
 import { isSecret } from '../../webhooks/message.ts'
 import { type Allowed, readTarget } from '../../webhooks/target.ts'
 import type { WantedWebhook } from '../../webhooks/webhooks.ts'
-import { choiceOf, isObject, isUuid, type Parameters, withoutEmpty } from '../middleware/parameters.ts'
+import { choiceOf, isUuid, type Parameters, withoutEmpty } from '../middleware/parameters.ts'
 
 /** Reads a webhook of an account. */
 export function readWebhook(allowed: Allowed, body: unknown): WantedWebhook {
-  if (!isObject(body)) throw errors.webhookInvalid('The body must be an object with url')
+  if (!isJsonObject(body)) throw errors.webhookInvalid('The body must be an object with url')
   refuseUnknown(body, ['url', 'on', 'secret', 'include_sql', 'enabled', ...ignored], 'A webhook')
   return {
     ...readShared(allowed, body, ''),
@@ -37,7 +38,7 @@ export function readNotify(
     throw errors.webhookInvalid(`notify must be an array of at most ${maxNotify} objects`)
   return value.map((each, index) => {
     const place = `notify[${index}]`
-    if (!isObject(each)) throw errors.webhookInvalid(`${place} must be an object with url`)
+    if (!isJsonObject(each)) throw errors.webhookInvalid(`${place} must be an object with url`)
     refuseUnknown(each, ['url', 'on', 'secret', 'include_sql'], place)
     const events = readEvents(each.on, notifyEvents, `${place}.on`).map((event) => `job.${event}` as const)
     return { ...readShared(allowed, each, `${place}.`, kept), events, isEnabled: true }
@@ -88,7 +89,7 @@ function readFlag(value: unknown, fallback: boolean, place: string): boolean {
 }
 
 function refuseUnknown(members: Parameters, known: readonly string[], what: string): void {
-  const unknown = Object.keys(members).find((name) => !known.includes(name))
+  const unknown = unknownMember(members, known)
   if (unknown !== undefined) throw errors.webhookInvalid(`${what} has no member '${unknown.slice(0, 100)}'`)
 }
 

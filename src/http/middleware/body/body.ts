@@ -1,8 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { isJsonObject } from '../../../contract/text/json-object.ts'
 import { memberPlaces } from '../../../contract/text/json-rows.ts'
 import { type AppError, errors } from '../../../errors.ts'
 import { nextTurn } from '../../../waiting/next-turn.ts'
-import { isObject, maxParamsLength } from '../parameters.ts'
+import { maxParamsLength } from '../parameters.ts'
 import { type Form, NotUtf8, parseForm } from './form.ts'
 import { placeholder, shortenForm, shortenJson } from './long-member.ts'
 import { containsNul, noteFreeOfNul } from './refuse-nul.ts'
@@ -95,7 +96,7 @@ async function readLongBody(
   await nextTurn()
   const body = read(rest)
   // If several members have this name, another one may count.
-  if (!long || !isObject(body) || body[name!] !== placeholder) return body
+  if (!long || !isJsonObject(body) || body[name!] !== placeholder) return body
   const text = await long().catch(refuseText)
   if (text.includes('\0')) throw containsNul()
   ;(body as Record<string, unknown>)[name!] = text
@@ -115,7 +116,7 @@ function readJson(request: FastifyRequest, bytes: Buffer, parseJson: ParseJson):
   const [rest, member] = memberAsText === undefined ? [text] : cutOut(memberAsText, text)
   const body = parsed(request, rest, parseJson)
   if (member !== undefined && member !== 'null') (body as Record<string, unknown>)[memberAsText!] = member
-  if (keepsText && isObject(body)) texts.set(body, text)
+  if (keepsText && isJsonObject(body)) texts.set(body, text)
   // JSON has no other way to write NUL.
   if (!text.includes('\\u0000')) noteFreeOfNul(body)
   return body

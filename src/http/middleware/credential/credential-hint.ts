@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { isDamaged } from '../../../auth/token.ts'
 import type { ErrorCode } from '../../../contract/error-codes.ts'
+import { isJsonObject } from '../../../contract/text/json-object.ts'
 import { isSentByAnotherSite } from './browsers.ts'
 import { credentialIn } from './request-credential.ts'
 
@@ -61,7 +62,7 @@ function nearMissIn({ query, body, headers }: FastifyRequest): string | undefine
 }
 
 function namesIn(value: unknown): readonly string[] {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? Object.keys(value) : []
+  return isJsonObject(value) ? Object.keys(value) : []
 }
 
 function isNearMiss(name: string): boolean {
