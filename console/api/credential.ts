@@ -1,4 +1,4 @@
-import { basicOf } from '../../src/client/http/basic.ts'
+import { basicOf } from '../../src/client/http/send.ts'
 
 /** A key of an account (without a token: its public role), or the operator. */
 export type Credential = KeyCredential | Readonly<{ kind: 'operator'; adminToken: string }>

@@ -25,6 +25,10 @@ export type Connection = Readonly<{
   json?: JsonText
 }>
 
+/** The authorization of a key. A name may have letters beyond Latin-1. */
+export const basicOf = (username: string, token: string) =>
+  `Basic ${btoa(String.fromCharCode(...new TextEncoder().encode(`${username}:${token}`)))}`
+
 export type JsonText = Readonly<{ read: (text: string) => unknown; write: (value: unknown) => string }>
 
 export const plainJson: JsonText = { read: JSON.parse, write: JSON.stringify }
