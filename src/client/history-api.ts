@@ -1,7 +1,7 @@
 import type { HistoryFilter, HistoryList, NewStatement, ToldStatement } from '../contract/documents.ts'
 import { maxHistoryText } from '../contract/limits.ts'
 import { beginningOf } from '../contract/text/format.ts'
-import { randomUuid } from './http/random-uuid.ts'
+import { randomId } from './http/random-id.ts'
 import { type Connection, sendForText } from './http/send.ts'
 import { sendForJson } from './http/send-checked.ts'
 
@@ -38,3 +38,6 @@ export function historyOf(connection: Connection, name: string) {
     },
   }
 }
+
+/** 128 random bits in the form of a UUID, as `crypto.randomUUID` is missing on pages that came by plain HTTP. */
+export const randomUuid = () => randomId().replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
