@@ -3,7 +3,6 @@ import { extname, join } from 'node:path'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 import type { Config } from '../../config/config.ts'
 import { listPackageFolder, packageFile, readPackageFile } from '../../files/package-file.ts'
-import { escapeHtml } from './escape-html.ts'
 import { originsOfStyle } from './policy.ts'
 
 /** A file of the console, plain and compressed. */
@@ -44,6 +43,8 @@ async function ifThere<T>(read: () => Promise<T>): Promise<T | undefined> {
 /** The page of a named map or a dashboard, to be filled in; undefined if the console was not built. */
 export const readSharedPage = (what: 'map' | 'dashboard', config: PageConfig) =>
   ifThere(() => readPage(`${what}.html`, config))
+
+export const escapeHtml = (text: string) => text.replace(/[&<>"']/g, (sign) => `&#${sign.codePointAt(0)};`)
 
 type PageConfig = Pick<Config, 'publicUrl' | 'mapStyle' | 'mapStyleOrigins'>
 

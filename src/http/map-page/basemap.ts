@@ -1,7 +1,7 @@
 import type { Basemap } from '../../config/config-variables.ts'
 import type { Members } from '../../maps/members.ts'
 import { basemapPrefix } from '../../maps/named/view-style.ts'
-import { escapeHtml } from '../console/escape-html.ts'
+import { escapeHtml } from '../console/console-files.ts'
 
 export const themes = ['light', 'dark'] as const
 export type Theme = (typeof themes)[number]

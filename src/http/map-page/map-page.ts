@@ -1,5 +1,5 @@
 import type { View } from '../../maps/named/view.ts'
-import { escapeHtml } from '../console/escape-html.ts'
+import { escapeHtml } from '../console/console-files.ts'
 
 /** The HTML around a map or a dashboard, which is drawn by the code of the console's build. */
 export class MapPage {
