@@ -1,7 +1,7 @@
 import type { Config } from '../config/config.ts'
-import { controlOnlyAdvice } from '../hosts/control-only.ts'
 import { hostRole, type Replication } from '../hosts/host-role.ts'
 import type { Installation } from '../hosts/installation.ts'
+import { controlOnlyAdvice } from '../hosts/prepare-hosts.ts'
 import { answerWithin } from '../postgres/answer-within.ts'
 import { oldestSupportedMajor } from '../postgres/cluster/find-binaries.ts'
 import { connectionBudget } from '../postgres/databases.ts'

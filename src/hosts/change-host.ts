@@ -1,10 +1,10 @@
 import { operator, recordAudit } from '../audit/audit-store.ts'
 import { errors } from '../errors.ts'
 import { inTransaction } from '../postgres/transaction.ts'
-import { controlOnlyAdvice } from './control-only.ts'
 import { setAcceptsUsers } from './host-store.ts'
 import type { Installation } from './installation.ts'
 import { type ListedHost, listHosts } from './list-hosts.ts'
+import { controlOnlyAdvice } from './prepare-hosts.ts'
 
 /** Whether users are made on a host and move there. Those that are there stay. */
 export async function changeHost(

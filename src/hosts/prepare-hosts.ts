@@ -4,7 +4,6 @@ import { prepareHostDatabase } from '../postgres/control/control-database.ts'
 import { firstHostId } from '../postgres/hosts.ts'
 import { inTransaction } from '../postgres/transaction.ts'
 import { closeDatabases } from './close-databases.ts'
-import { controlOnlyAdvice } from './control-only.ts'
 import { closeHost } from './host-store.ts'
 import type { Installation } from './installation.ts'
 import { isOutOfReach } from './out-of-reach.ts'
@@ -90,3 +89,7 @@ async function closeToTenants({ databases, log }: Installation, id: number): Pro
 }
 
 const retryMs = 30_000
+
+/** Advice on the first host, if the login of CARTAGE_DATABASE_URL is not a superuser. */
+export const controlOnlyAdvice =
+  'The login of CARTAGE_DATABASE_URL is not a superuser: its server has only the control database and takes no users. They need another host: cartage host add'
