@@ -8,13 +8,13 @@ import { sendForJson } from './http/send-checked.ts'
 /** `id`: a new one unless told. */
 export type RanStatement = Omit<NewStatement, 'id'> & Readonly<{ id?: string }>
 
-/** The statements that people ran, kept by the service for each key. */
 /** The beginning of a text that the service keeps. */
 export function keptText(text: string) {
   const kept = beginningOf(text, maxHistoryText)
   return { text: kept, text_is_cut: kept.length < text.length }
 }
 
+/** The statements that people ran, kept by the service for each key. */
 export function historyOf(connection: Connection, name: string) {
   return {
     /** The newest first. `kept_days` is 0 if the operator keeps none. */

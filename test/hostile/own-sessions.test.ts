@@ -110,10 +110,9 @@ test('a loop over the locks is slowed down, so that it does not stop the server'
   assert.ok(body.time >= 0.5, `${body.time} s`)
 })
 
-/** Sessions that run a statement, hold a lock and copy until the test ends. Returns their pids. */
 /**
- * Sessions of a user that hold a lock and wait for rows. Call `end` before the accounts are deleted: PostgreSQL drops
- * no database until a COPY gets rows or ends.
+ * Sessions of a user that run a statement, hold a lock and wait for rows until the test ends. Call `end` before the
+ * accounts are deleted: PostgreSQL drops no database until a COPY gets rows or ends.
  */
 async function busy(
   t: TestContext,
