@@ -2,8 +2,7 @@ import type { Account } from '../../auth/account.ts'
 import { errors } from '../../errors.ts'
 import type { Key, KeysContext } from '../key.ts'
 import { regenerateToken } from '../regenerate-token.ts'
-import { invitationHash } from './invitation-hash.ts'
-import { findInvitedKey, isInvitation } from './invitation-store.ts'
+import { findInvitedKey, invitationHash, isInvitation } from './invitation-store.ts'
 
 /** The name of the key that this secret is for, if it is still good. */
 export const invitedKey = (

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { ClientBase } from 'pg'
 import { defaultInvitationDays, longestInvitationDays } from '../../contract/limits.ts'
 import type { Queryable } from '../../postgres/transaction.ts'
@@ -51,3 +52,6 @@ export async function isInvitation(tx: ClientBase, keyId: number, hash: Buffer):
   ])
   return rowCount === 1
 }
+
+/** How a secret is stored. Without the secret of the installation, so that links outlive its rotation. */
+export const invitationHash = (secret: string): Buffer => createHash('sha256').update(secret).digest()

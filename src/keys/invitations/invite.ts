@@ -4,8 +4,7 @@ import { longestInvitationDays } from '../../contract/limits.ts'
 import { errors } from '../../errors.ts'
 import { changeKey } from '../change-key.ts'
 import type { KeysContext } from '../key.ts'
-import { invitationHash } from './invitation-hash.ts'
-import { deleteInvitation, storeInvitation } from './invitation-store.ts'
+import { deleteInvitation, invitationHash, storeInvitation } from './invitation-store.ts'
 
 export type Invitation = Readonly<{ secret: string; until: string }>
 
