@@ -1,7 +1,6 @@
 import type { Installation } from '../hosts/installation.ts'
-import { isOutOfReach } from '../hosts/out-of-reach.ts'
 import { removeAbandonedFolders } from '../postgres/dump/work-folder.ts'
-import { isBusy } from '../postgres/sqlstate.ts'
+import { isBusy, isOutOfReach } from '../postgres/sqlstate.ts'
 import type { TenantDatabase } from '../postgres/tenant-names.ts'
 import { holdingLocks, lockOrganization, lockUser } from './account-lock.ts'
 import { removeOrganization } from './delete-organization.ts'

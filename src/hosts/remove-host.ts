@@ -2,11 +2,11 @@ import { operator, recordAudit } from '../audit/audit-store.ts'
 import { announceChange, awaitCaches } from '../auth/change-feed.ts'
 import { errors } from '../errors.ts'
 import { isControlDatabase } from '../postgres/control/control-database.ts'
+import { isOutOfReach } from '../postgres/sqlstate.ts'
 import { templateName } from '../postgres/tenant-names.ts'
 import { inTransaction } from '../postgres/transaction.ts'
 import { deleteHostRow, forgetLeftovers, lockHost } from './host-store.ts'
 import type { Installation } from './installation.ts'
-import { isOutOfReach } from './out-of-reach.ts'
 import { dropDatabase } from './tenant-databases.ts'
 
 /**

@@ -5,11 +5,10 @@ import { endingSilentCopies } from '../postgres/end-blockers.ts'
 import { type Migration, migrate } from '../postgres/migrate.ts'
 import { quoteIdentifier } from '../postgres/quote.ts'
 import { adminTarget } from '../postgres/session-target.ts'
-import { hasSqlstate, isBusy, sqlstate } from '../postgres/sqlstate.ts'
+import { hasSqlstate, isBusy, isOutOfReach, sqlstate } from '../postgres/sqlstate.ts'
 import { templateName } from '../postgres/tenant-names.ts'
 import { laggingDatabases, recordMigrated } from './database-store.ts'
 import type { Installation } from './installation.ts'
-import { isOutOfReach } from './out-of-reach.ts'
 
 /**
  * Creates or migrates the template of tenant databases: PostGIS and the cartodb schema. Processes that start together

@@ -1,7 +1,6 @@
 import type { Account } from '../auth/account.ts'
-import { isOutOfReach } from '../hosts/out-of-reach.ts'
 import { adminTarget } from '../postgres/session-target.ts'
-import { isBusy, isOvertaken } from '../postgres/sqlstate.ts'
+import { isBusy, isOutOfReach, isOvertaken } from '../postgres/sqlstate.ts'
 import { keyRolePattern, masterRoleOfKey } from '../postgres/tenant-names.ts'
 import { inTransaction } from '../postgres/transaction.ts'
 import { defaultScope } from './grants.ts'

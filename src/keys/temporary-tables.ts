@@ -1,7 +1,7 @@
 import { servedDatabases } from '../hosts/database-store.ts'
-import { isOutOfReach } from '../hosts/out-of-reach.ts'
 import { endingBlockers } from '../postgres/end-blockers.ts'
 import { adminTarget } from '../postgres/session-target.ts'
+import { isOutOfReach } from '../postgres/sqlstate.ts'
 import type { TenantDatabase } from '../postgres/tenant-names.ts'
 import type { KeysContext } from './key.ts'
 import { takeTemporaryLook } from './key-store.ts'

@@ -1,3 +1,5 @@
+import { AppError } from '../errors.ts'
+
 /** The SQLSTATEs that we branch on. */
 export const sqlstate = {
   uniqueViolation: '23505',
@@ -121,4 +123,9 @@ export function isPoolFull(error: unknown): boolean {
 /** pg.Pool: used after its end. */
 export function isPoolClosed(error: unknown): boolean {
   return error instanceof Error && error.message === 'Cannot use a pool after calling end on the pool'
+}
+
+/** The host does not answer: its tenants must wait. */
+export function isOutOfReach(error: unknown): boolean {
+  return (error instanceof AppError && error.kind === 'unavailable') || isConnectionLoss(error)
 }
