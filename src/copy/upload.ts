@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream'
 import type { ContentEncoding } from '../contract/formats.ts'
 import type { AbortLike } from '../postgres/pools/interruption.ts'
-import type { ClientWait } from '../statements/client-wait.ts'
+import type { ClientWait } from '../statements/time-limits.ts'
 
 /** A body that a client sends to be stored. */
 export type Upload = Readonly<{

@@ -1,7 +1,7 @@
 import type { Writable } from 'node:stream'
 import { finished } from 'node:stream/promises'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { ClientWait } from '../../statements/client-wait.ts'
+import type { ClientWait } from '../../statements/time-limits.ts'
 import { chooseEncoding } from '../middleware/content-encoding.ts'
 import { breakOff, hijacked } from '../middleware/download/raw-answer.ts'
 import { encodedInto } from '../middleware/download/send-encoded.ts'

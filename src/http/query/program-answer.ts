@@ -7,8 +7,8 @@ import { Slots } from '../../postgres/pools/slots.ts'
 import { answerQuery, type Queries } from '../../query/answer-query.ts'
 import { type FileProgram, type ProgramFormat, startProgram } from '../../query/programs/run-program.ts'
 import type { Query } from '../../query/query.ts'
-import type { ClientWait } from '../../statements/client-wait.ts'
 import type { ReplicaReader } from '../../statements/replica-reader.ts'
+import type { ClientWait } from '../../statements/time-limits.ts'
 
 export type ProgramQuery = Query & { format: ProgramFormat }
 

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import type { ClientWait } from '../../../statements/client-wait.ts'
+import type { ClientWait } from '../../../statements/time-limits.ts'
 import { unreadBytes } from './unread-bytes.ts'
 
 /**
