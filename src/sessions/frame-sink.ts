@@ -1,6 +1,16 @@
 import { Writable } from 'node:stream'
 import { type FrameId, rowsEnd, rowsStart } from '../contract/session-frames.ts'
-import type { Peer } from './peer.ts'
+
+/** The other end of a session. */
+export type Peer = Readonly<{
+  /**
+   * Sends a text or binary frame. `sent` is called when the network has taken it, or the peer is gone. A frame without
+   * `sent` is small, so its sender does not wait.
+   */
+  send: (frame: string | Buffer, isBinary: boolean, sent?: OnSent) => void
+  /** Closes the connection after the frames that were sent. */
+  close: (code: number) => void
+}>
 
 type OnSent = () => void
 

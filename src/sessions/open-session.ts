@@ -15,7 +15,7 @@ import { fieldMember } from '../query/rows/json-format.ts'
 import type { Summary } from '../query/rows/row-format.ts'
 import { KeptSession } from '../statements/kept-session.ts'
 import { type EndReason, refusalReason, whyLost } from './end-reason.ts'
-import type { Peer } from './peer.ts'
+import type { Peer } from './frame-sink.ts'
 import { runStatement, type SessionQuery } from './run-statement.ts'
 
 export type SessionContext = Readonly<{

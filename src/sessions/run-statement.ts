@@ -17,8 +17,7 @@ import { containsListen } from '../sql/query-kind.ts'
 import type { KeptSession } from '../statements/kept-session.ts'
 import type { ClientWait } from '../statements/time-limits.ts'
 import { unlessAborted } from '../waiting/unless-aborted.ts'
-import { ByteFrames, type FrameSink, RowFrames } from './frame-sink.ts'
-import type { Peer } from './peer.ts'
+import { ByteFrames, type FrameSink, type Peer, RowFrames } from './frame-sink.ts'
 import { SummarizedFormat } from './summarized-format.ts'
 
 /** A statement of a session. */

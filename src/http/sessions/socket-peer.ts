@@ -1,5 +1,5 @@
 import type { WebSocket } from '@fastify/websocket'
-import type { Peer } from '../../sessions/peer.ts'
+import type { Peer } from '../../sessions/frame-sink.ts'
 
 export type SocketPeerOptions = Readonly<{
   pingMs: number
