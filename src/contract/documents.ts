@@ -745,7 +745,12 @@ export type DrainDocument = Readonly<{
   /** What has no move, and why. */
   left: readonly Readonly<{ username: string | null; organization: string | null; reason: string }>[]
 }>
-export type CheckDocument = Readonly<{ name: string; status: CheckStatus; advice: string }>
+export type CheckDocument = Readonly<{
+  name: string
+  status: CheckStatus
+  /** What was found, and what to do about it. */
+  advice: string
+}>
 export type AuditDocument = Readonly<{
   id: number
   at: string

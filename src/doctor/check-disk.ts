@@ -1,14 +1,18 @@
 import { realpath, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Config } from '../config/config.ts'
+import type { CheckDocument } from '../contract/documents.ts'
 import type { Installation } from '../hosts/installation.ts'
 import { answerWithin } from '../postgres/answer-within.ts'
 import { firstHostId, type Host } from '../postgres/hosts.ts'
 import { adminTarget } from '../postgres/session-target.ts'
-import { type Check, patienceMs } from './check.ts'
+import { patienceMs } from './check-hosts.ts'
 
 /** The disks of the embedded cluster, and of other PostgreSQLs of this machine. Those of other machines are not visible here. */
-export async function checkDisks(installation: Installation, config: Config): Promise<readonly Check[]> {
+export async function checkDisks(
+  installation: Installation,
+  config: Config,
+): Promise<readonly CheckDocument[]> {
   const hosts = installation.databases.hosts.all()
   const others = config.databaseUrl ? hosts : hosts.filter(({ id }) => id !== firstHostId)
   const embedded = config.databaseUrl
@@ -17,7 +21,7 @@ export async function checkDisks(installation: Installation, config: Config): Pr
   return (await Promise.all([...embedded, ...others.map((host) => checkHost(installation, host))])).flat()
 }
 
-async function checkHost(installation: Installation, host: Host): Promise<readonly Check[]> {
+async function checkHost(installation: Installation, host: Host): Promise<readonly CheckDocument[]> {
   const name = `host ${host.name}: disk`
   if (!isLocal(host)) {
     return [
@@ -43,7 +47,7 @@ async function dataFolder({ databases }: Installation, hostId: number): Promise<
 }
 
 /** `path` may be a link to another disk, or not be there yet. */
-async function checkFolder(name: string, path: string, otherwise: string): Promise<readonly Check[]> {
+async function checkFolder(name: string, path: string, otherwise: string): Promise<readonly CheckDocument[]> {
   const folder = await realpath(path).catch(() => otherwise)
   const disk = await statfs(folder).catch((error: Error) => error)
   if (disk instanceof Error) {

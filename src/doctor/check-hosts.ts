@@ -1,4 +1,5 @@
 import type { Config } from '../config/config.ts'
+import type { CheckDocument } from '../contract/documents.ts'
 import { hostRole, type Replication } from '../hosts/host-role.ts'
 import type { Installation } from '../hosts/installation.ts'
 import { controlOnlyAdvice } from '../hosts/prepare-hosts.ts'
@@ -9,7 +10,6 @@ import { addressOf, type Host } from '../postgres/hosts.ts'
 import { adminTarget } from '../postgres/session-target.ts'
 import { isDiskFull } from '../postgres/sqlstate.ts'
 import { isStandby, standbyRefused } from '../postgres/wire/standby.ts'
-import { type Check, patienceMs } from './check.ts'
 import { checkConnect, checkPressure, checkSafety } from './check-safety.ts'
 
 /** For every host: does it answer, is it primary, new enough and durable, and does it allow our connections. */
@@ -17,7 +17,7 @@ export async function checkHosts(
   installation: Installation,
   config: Config,
   processes: number,
-): Promise<readonly Check[]> {
+): Promise<readonly CheckDocument[]> {
   const checks = await Promise.all(
     installation.databases.hosts.all().map((host) => checkHost(installation, config, host, processes)),
   )
@@ -29,7 +29,7 @@ async function checkHost(
   config: Config,
   host: Host,
   processes: number,
-): Promise<readonly Check[]> {
+): Promise<readonly CheckDocument[]> {
   try {
     const checks = await answerWithin(patienceMs, examineHost(installation, config, host.id, processes))
     return checks.map((check) => ({ ...check, name: `host ${host.name}: ${check.name}` }))
@@ -46,7 +46,7 @@ async function checkHost(
   }
 }
 
-function standbyCheck(host: Host): Check {
+function standbyCheck(host: Host): CheckDocument {
   const advice = `${addressOf(host)} is a standby and takes no writes. Its users get 503 and their jobs wait until it is promoted, or until it has the address of the primary (cartage host add ${host.name})`
   return { name: `host ${host.name}: role`, status: 'fail', advice }
 }
@@ -56,19 +56,19 @@ async function examineHost(
   config: Config,
   hostId: number,
   processes: number,
-): Promise<readonly Check[]> {
+): Promise<readonly CheckDocument[]> {
   const role = await hostRole(installation.databases, hostId)
   if (role.role === 'standby') throw standbyRefused()
   const state = await readState(installation, hostId)
   const isControlOnly = installation.databases.hosts.isControlOnly(hostId)
   const wanted = connectionBudget(config, hostId, isControlOnly) * processes
-  const others: readonly Check[] = [
+  const others: readonly CheckDocument[] = [
     checkVersion(state),
     checkDurability(state),
     checkConnections(state, wanted, processes),
     checkClock(state),
   ]
-  const primary: Check = { name: 'role', status: 'ok', advice: 'primary' }
+  const primary: CheckDocument = { name: 'role', status: 'ok', advice: 'primary' }
   if (isControlOnly)
     return [primary, ...(await checkControlOnly(installation, hostId, role.replication)), ...others]
   const safety = await checkSafety(installation, hostId)
@@ -80,7 +80,7 @@ async function checkControlOnly(
   installation: Installation,
   hostId: number,
   replication: Replication,
-): Promise<readonly Check[]> {
+): Promise<readonly CheckDocument[]> {
   const { admin, hosts, namespace } = installation.databases
   const { rows } = await admin.use(adminTarget(hosts, hostId), (session) =>
     session.query<{ isMonitor: boolean; login: string; isOpen: boolean }>(
@@ -127,28 +127,34 @@ async function readState({ databases }: Installation, hostId: number): Promise<H
 const durable = ['fsync', 'full_page_writes', 'synchronous_commit']
 const settingNames = [...durable, 'max_connections', 'superuser_reserved_connections']
 
-function checkVersion({ version }: HostState): Check {
+function checkVersion({ version }: HostState): CheckDocument {
   const major = Math.floor(version / 10_000)
   if (major >= oldestSupportedMajor) return { name: 'version', status: 'ok', advice: `PostgreSQL ${major}` }
   const advice = `PostgreSQL ${major} is too old: upgrade to ${oldestSupportedMajor} or later`
   return { name: 'version', status: 'fail', advice }
 }
 
-function checkPostgis({ postgis }: HostState): Check {
+function checkPostgis({ postgis }: HostState): CheckDocument {
   return postgis
     ? { name: 'PostGIS', status: 'ok', advice: `PostGIS ${postgis}` }
     : { name: 'PostGIS', status: 'fail', advice: 'PostGIS is not installed: no account can be created there' }
 }
 
 /** Without these settings a crash of the server can lose or damage what was reported as done. */
-function checkDurability({ settings }: HostState): Check {
+function checkDurability({ settings }: HostState): CheckDocument {
   const off = durable.filter((name) => settings[name] === 'off')
   if (off.length === 0) return { name: 'durability', status: 'ok', advice: `${durable.join(', ')} are on` }
   const advice = `${off.join(', ')} off: after a crash, jobs reported as done may be undone. Switch them on`
   return { name: 'durability', status: off.includes('fsync') ? 'fail' : 'warn', advice }
 }
 
-function checkReplication({ standbys, synchronous, isSynchronous, lagBytes, lagMs }: Replication): Check {
+function checkReplication({
+  standbys,
+  synchronous,
+  isSynchronous,
+  lagBytes,
+  lagMs,
+}: Replication): CheckDocument {
   const name = 'replication'
   if (isSynchronous && synchronous === 0) {
     const advice =
@@ -166,7 +172,7 @@ function checkReplication({ standbys, synchronous, isSynchronous, lagBytes, lagM
 /** A standby usually catches up with less in some seconds. */
 const farBehindBytes = 256 * 1024 ** 2
 
-function checkConnections({ settings }: HostState, wanted: number, processes: number): Check {
+function checkConnections({ settings }: HostState, wanted: number, processes: number): CheckDocument {
   const room = Number(settings.max_connections) - Number(settings.superuser_reserved_connections)
   const budget = `${processes} processes may open ${wanted} connections, the host allows ${room}`
   if (wanted <= room) return { name: 'connections', status: 'ok', advice: budget }
@@ -174,8 +180,11 @@ function checkConnections({ settings }: HostState, wanted: number, processes: nu
   return { name: 'connections', status: 'warn', advice }
 }
 
-function checkClock({ skewMs }: HostState): Check {
+function checkClock({ skewMs }: HostState): CheckDocument {
   const seen = `its clock is ${Math.abs(skewMs)} ms ${skewMs < 0 ? 'behind' : 'ahead'}`
   if (Math.abs(skewMs) < 1_000) return { name: 'clock', status: 'ok', advice: seen }
   return { name: 'clock', status: 'warn', advice: `${seen}: set both machines to the same time server` }
 }
+
+/** An operator waits for the answer: a slower host counts as silent. */
+export const patienceMs = 5_000

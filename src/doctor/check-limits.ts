@@ -1,21 +1,25 @@
 import { limitOf } from '../config/account-limits.ts'
 import type { Config } from '../config/config.ts'
+import type { CheckDocument } from '../contract/documents.ts'
 import type { HeldLimit } from '../contract/usage-names.ts'
 import type { Installation } from '../hosts/installation.ts'
 import { answerWithin } from '../postgres/answer-within.ts'
 import { adminTarget } from '../postgres/session-target.ts'
 import type { TenantDatabase } from '../postgres/tenant-names.ts'
-import { type Check, patienceMs } from './check.ts'
+import { patienceMs } from './check-hosts.ts'
 import { fullQueues, quotaDatabases, type RefusedUser, refusedUsers } from './doctor-store.ts'
 
 /** Tells who is at a limit. */
-export async function checkLimits(installation: Installation, config: Config): Promise<readonly Check[]> {
+export async function checkLimits(
+  installation: Installation,
+  config: Config,
+): Promise<readonly CheckDocument[]> {
   const checks = [checkQuotas(installation), checkQueues(installation, config), checkRefusals(installation)]
   return (await Promise.all(checks)).flat()
 }
 
 /** Processes store refusals once a minute, so the last minute may be missing. */
-async function checkRefusals({ databases }: Installation): Promise<readonly Check[]> {
+async function checkRefusals({ databases }: Installation): Promise<readonly CheckDocument[]> {
   const refused = await refusedUsers(databases.control)
   const of = (limit: HeldLimit) => refused.filter((user) => user.limit === limit)
   const rates = refused.filter(({ limit }) => limit.startsWith('rates.'))
@@ -26,7 +30,7 @@ async function checkRefusals({ databases }: Installation): Promise<readonly Chec
   ]
 }
 
-function refusalCheck(what: string, refused: readonly RefusedUser[], remedy: string): Check {
+function refusalCheck(what: string, refused: readonly RefusedUser[], remedy: string): CheckDocument {
   const name = `limits: ${what}`
   if (refused.length === 0)
     return { name, status: 'ok', advice: 'No request was refused for it in the last 24 hours' }
@@ -35,7 +39,7 @@ function refusalCheck(what: string, refused: readonly RefusedUser[], remedy: str
   return { name, status: 'warn', advice }
 }
 
-async function checkQueues({ databases }: Installation, config: Config): Promise<Check> {
+async function checkQueues({ databases }: Installation, config: Config): Promise<CheckDocument> {
   const name = 'limits: jobs queued'
   const full = await fullQueues(databases.control, limitOf(config, {}, 'jobs_queued').value)
   if (full.length === 0)
@@ -45,7 +49,7 @@ async function checkQueues({ databases }: Installation, config: Config): Promise
   return { name, status: 'warn', advice }
 }
 
-async function checkQuotas({ databases }: Installation): Promise<Check> {
+async function checkQuotas({ databases }: Installation): Promise<CheckDocument> {
   const name = 'limits: quota'
   const places = await quotaDatabases(databases.control)
   const found: NearQuota[] = []

@@ -1,13 +1,14 @@
+import type { CheckDocument } from '../contract/documents.ts'
 import type { Installation } from '../hosts/installation.ts'
 import { answerWithin } from '../postgres/answer-within.ts'
 import type { Host } from '../postgres/hosts.ts'
 import { adminTarget } from '../postgres/session-target.ts'
 import { tenantDatabasePattern, tenantRolePattern } from '../postgres/tenant-names.ts'
-import { type Check, patienceMs } from './check.ts'
+import { patienceMs } from './check-hosts.ts'
 import { readKnownNames, type TenantNames } from './doctor-store.ts'
 
 /** Compares what is on the hosts with the control database. */
-export async function checkOrphans(installation: Installation): Promise<readonly Check[]> {
+export async function checkOrphans(installation: Installation): Promise<readonly CheckDocument[]> {
   const checks = await Promise.all(
     installation.databases.hosts.all().map((host) =>
       // Another check reports a host that does not answer.
@@ -17,7 +18,7 @@ export async function checkOrphans(installation: Installation): Promise<readonly
   return checks.flat()
 }
 
-async function checkHost(installation: Installation, host: Host): Promise<readonly Check[]> {
+async function checkHost(installation: Installation, host: Host): Promise<readonly CheckDocument[]> {
   const known = await readKnownNames(installation.databases.control, host.id)
   const present = await readPresent(installation, host.id)
   return [
@@ -47,7 +48,7 @@ async function readPresent({ databases, namespace }: Installation, hostId: numbe
 }
 
 /** By ALLOW_CONNECTIONS, by a CONNECTION LIMIT of 0, or after a DROP DATABASE that was cut off, which leaves -2. */
-function checkClosed(name: string, closed: readonly string[]): Check {
+function checkClosed(name: string, closed: readonly string[]): CheckDocument {
   if (closed.length === 0)
     return { name, status: 'ok', advice: 'Every database of a tenant takes connections' }
   const advice = `These take none, so their users get 503: ${some(closed)}. Run alter database NAME with allow_connections true connection limit -1; one that a DROP DATABASE left half-way must be restored from a backup`
@@ -59,7 +60,7 @@ function compare(
   known: readonly string[],
   present: readonly string[],
   mayBePresent: readonly string[] = [],
-): Check {
+): CheckDocument {
   const there = new Set(present)
   const expected = new Set([...known, ...mayBePresent])
   const missing = known.filter((each) => !there.has(each))

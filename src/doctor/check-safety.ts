@@ -1,12 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { CheckDocument } from '../contract/documents.ts'
 import type { Installation } from '../hosts/installation.ts'
 import { type HostPressure, hostPressure } from '../postgres/host-pressure.ts'
 import { adminTarget } from '../postgres/session-target.ts'
 import { tenantRolePattern } from '../postgres/tenant-names.ts'
-import type { Check } from './check.ts'
 
 /** What a host leaves open to callers with arbitrary SQL, and which shared resources they have used up. */
-export async function checkSafety(installation: Installation, hostId: number): Promise<readonly Check[]> {
+export async function checkSafety(
+  installation: Installation,
+  hostId: number,
+): Promise<readonly CheckDocument[]> {
   const openings = await readOpenings(installation, hostId)
   if (openings.open.length > 0) await sleep(momentMs)
   const { open: stillOpen } = await readOpenings(installation, hostId)
@@ -21,7 +24,10 @@ export async function checkSafety(installation: Installation, hostId: number): P
 }
 
 /** Which shared resources of a server are used up. */
-export async function checkPressure({ databases }: Installation, hostId: number): Promise<readonly Check[]> {
+export async function checkPressure(
+  { databases }: Installation,
+  hostId: number,
+): Promise<readonly CheckDocument[]> {
   const pressure = await hostPressure(databases, hostId)
   return [checkNotifyQueue(pressure), checkXids(pressure), checkSnapshots(pressure)]
 }
@@ -61,7 +67,7 @@ async function readOpenings({ databases, namespace }: Installation, hostId: numb
   })
 }
 
-function checkLogins({ trusting, inClear, md5, unreadable }: Openings): Check {
+function checkLogins({ trusting, inClear, md5, unreadable }: Openings): CheckDocument {
   const name = 'logins'
   const lines = (numbers: readonly number[]) => `pg_hba.conf line ${numbers.join(', ')}`
   if (unreadable.length > 0) {
@@ -85,7 +91,7 @@ function checkLogins({ trusting, inClear, md5, unreadable }: Openings): Check {
   return { name, status: 'ok', advice: 'Every login needs a password, and proves it by SCRAM' }
 }
 
-function checkPasswords({ encryption, weakRoles }: Openings): Check {
+function checkPasswords({ encryption, weakRoles }: Openings): CheckDocument {
   const name = 'passwords'
   if (weakRoles > 0) {
     const advice = `${weakRoles} roles of tenants have a password without SCRAM, set by the tenant; it is replaced at the next login of the role`
@@ -99,7 +105,7 @@ function checkPasswords({ encryption, weakRoles }: Openings): Check {
 }
 
 /** A tenant can give its role a password, and then log in directly wherever PUBLIC may connect. */
-export function checkConnect(open: readonly string[]): Check {
+export function checkConnect(open: readonly string[]): CheckDocument {
   if (open.length === 0) {
     return { name: 'connect', status: 'ok', advice: 'PUBLIC may connect to no database' }
   }
@@ -111,28 +117,28 @@ export function checkConnect(open: readonly string[]): Check {
  * PostgreSQL lets every role prepare transactions, which keep their locks after the session has ended. Then there is no
  * session that could be ended.
  */
-function checkPrepared({ mostPrepared }: Openings): Check {
+function checkPrepared({ mostPrepared }: Openings): CheckDocument {
   const name = 'prepared transactions'
   if (mostPrepared === 0) return { name, status: 'ok', advice: 'Transactions cannot be prepared' }
   const advice = `max_prepared_transactions is ${mostPrepared}: any caller, even without a key, can leave prepared transactions, which keep their locks. Set 0, and check pg_prepared_xacts`
   return { name, status: 'warn', advice }
 }
 
-function checkNotifyQueue({ notifyQueue }: HostPressure): Check {
+function checkNotifyQueue({ notifyQueue }: HostPressure): CheckDocument {
   const seen = `the notification queue is ${Math.round(100 * notifyQueue)} % full`
   if (notifyQueue < 0.25) return { name: 'notifications', status: 'ok', advice: seen }
   const advice = `${seen}: a listening session is in a long transaction; end the oldest (pg_stat_activity, xact_start). Meanwhile the service polls`
   return { name: 'notifications', status: 'warn', advice }
 }
 
-function checkXids({ xidAge }: HostPressure): Check {
+function checkXids({ xidAge }: HostPressure): CheckDocument {
   const seen = `the oldest transaction id is ${millions(xidAge)} old`
   if (xidAge < 1_000_000_000) return { name: 'transaction ids', status: 'ok', advice: seen }
   const advice = `${seen}, and at 2,147 million PostgreSQL stops: end long transactions, then vacuum freeze the database with the greatest age(datfrozenxid)`
   return { name: 'transaction ids', status: xidAge < 1_600_000_000 ? 'warn' : 'fail', advice }
 }
 
-function checkSnapshots({ snapshotSeconds, snapshotAge }: HostPressure): Check {
+function checkSnapshots({ snapshotSeconds, snapshotAge }: HostPressure): CheckDocument {
   const seen = `the oldest snapshot is ${Math.round(snapshotSeconds)} s old, ${millions(snapshotAge)} transactions back`
   if (snapshotAge < 100_000_000) return { name: 'snapshots', status: 'ok', advice: seen }
   const advice = `${seen}: VACUUM cannot remove rows that it still sees; end its session`

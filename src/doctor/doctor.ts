@@ -2,12 +2,12 @@ import { type AuditSink, countEndings, heldAutovacuum, unshipped } from '../audi
 import { countProcesses } from '../auth/lease-store.ts'
 import { newestTokens, type SealedToken } from '../auth/token-store.ts'
 import type { Config } from '../config/config.ts'
+import type { CheckDocument } from '../contract/documents.ts'
 import { describeConverter, openConverter } from '../convert/converter.ts'
 import { laggingDatabases } from '../hosts/database-store.ts'
 import type { Installation } from '../hosts/installation.ts'
 import { newestOf } from '../hosts/tenant-databases.ts'
 import type { Secrets } from '../secrets.ts'
-import type { Check } from './check.ts'
 import { checkDisks } from './check-disk.ts'
 import { checkHosts } from './check-hosts.ts'
 import { checkLimits } from './check-limits.ts'
@@ -15,7 +15,7 @@ import { checkOrphans } from './check-orphans.ts'
 import { readUnfinishedNames } from './doctor-store.ts'
 
 /** Checks a running installation, and says what to do about the findings. Changes nothing. */
-export async function doctor(installation: Installation, config: Config): Promise<readonly Check[]> {
+export async function doctor(installation: Installation, config: Config): Promise<readonly CheckDocument[]> {
   const processes = await countProcesses(installation.databases.control)
   const groups = await Promise.all([
     checkDisks(installation, config),
@@ -35,7 +35,7 @@ export async function doctor(installation: Installation, config: Config): Promis
 }
 
 /** On the machine where it runs. */
-async function checkImports({ importSandbox }: Config): Promise<Check> {
+async function checkImports({ importSandbox }: Config): Promise<CheckDocument> {
   const limits = { timeMs: 0, cpuSeconds: 0, memoryBytes: 0, fileBytes: 0 }
   const state = await openConverter(importSandbox === 'none', limits)
   const isFine = !('missing' in state) && state.sandbox !== 'none'
@@ -46,7 +46,7 @@ async function checkImports({ importSandbox }: Config): Promise<Check> {
   }
 }
 
-function checkNode(): Check {
+function checkNode(): CheckDocument {
   const major = Number(process.versions.node.split('.')[0])
   return major >= 20
     ? { name: 'node', status: 'ok', advice: `Node ${process.versions.node}` }
@@ -57,7 +57,7 @@ function checkNode(): Check {
       }
 }
 
-function checkProcesses(processes: number): Check {
+function checkProcesses(processes: number): CheckDocument {
   const name = 'processes'
   if (processes > 0) return { name, status: 'ok', advice: `${processes} running on this installation` }
   return {
@@ -67,7 +67,7 @@ function checkProcesses(processes: number): Check {
   }
 }
 
-async function checkSecret({ databases, secrets }: Installation): Promise<Check> {
+async function checkSecret({ databases, secrets }: Installation): Promise<CheckDocument> {
   const tokens = await newestTokens(databases.control, 50)
   const unreadable = tokens.filter((token) => !isReadable(secrets, token)).length
   if (unreadable === 0)
@@ -84,7 +84,7 @@ function isReadable(secrets: Secrets, { encrypted, hash }: SealedToken): boolean
   }
 }
 
-async function checkMigrations({ databases, tenantMigrations }: Installation): Promise<Check> {
+async function checkMigrations({ databases, tenantMigrations }: Installation): Promise<CheckDocument> {
   const newest = newestOf(tenantMigrations)
   const { length: lagging } = await laggingDatabases(databases.control, newest)
   if (lagging === 0) return { name: 'migrations', status: 'ok', advice: `Every tenant is at ${newest}` }
@@ -92,7 +92,7 @@ async function checkMigrations({ databases, tenantMigrations }: Installation): P
   return { name: 'migrations', status: 'warn', advice }
 }
 
-async function checkUnfinished({ databases }: Installation): Promise<Check> {
+async function checkUnfinished({ databases }: Installation): Promise<CheckDocument> {
   const names = await readUnfinishedNames(databases.control)
   if (names.length === 0) return { name: 'accounts', status: 'ok', advice: 'No account is half-made' }
   return {
@@ -103,7 +103,7 @@ async function checkUnfinished({ databases }: Installation): Promise<Check> {
 }
 
 /** Tenants' statements that blocked others. */
-async function checkGuard({ databases }: Installation): Promise<Check> {
+async function checkGuard({ databases }: Installation): Promise<CheckDocument> {
   const name = 'guard'
   const { count, accounts } = await countEndings(databases.control)
   if (count === 0) return { name, status: 'ok', advice: 'No statement was ended in the last 24 hours' }
@@ -117,7 +117,7 @@ async function checkShipping(
   { databases }: Installation,
   sink: AuditSink,
   address: string,
-): Promise<readonly Check[]> {
+): Promise<readonly CheckDocument[]> {
   if (!address) return []
   const name = `audit ${sink}`
   const { count, since, isLate } = await unshipped(databases.control, sink)
@@ -127,7 +127,7 @@ async function checkShipping(
   return [{ name, status: 'warn', advice }]
 }
 
-async function checkAutovacuum({ databases }: Installation): Promise<Check> {
+async function checkAutovacuum({ databases }: Installation): Promise<CheckDocument> {
   const name = 'autovacuum'
   const tables = await heldAutovacuum(databases.control)
   if (tables.length === 0)

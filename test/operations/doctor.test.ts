@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import type { Config } from '../../src/config/config.ts'
-import type { Check } from '../../src/doctor/check.ts'
+import type { CheckDocument } from '../../src/contract/documents.ts'
 import { doctor } from '../../src/doctor/doctor.ts'
 import type { Installation } from '../../src/hosts/installation.ts'
 import { createLog } from '../../src/log/log.ts'
@@ -180,7 +180,7 @@ async function examine(
   { service }: Setup,
   others: Partial<Installation> = {},
   changes: Partial<Config> = {},
-): Promise<Record<string, Check>> {
+): Promise<Record<string, CheckDocument>> {
   const { installation, config } = service.services
   const checks = await doctor({ ...installation, ...others }, { ...config, dataDir: tmpdir(), ...changes })
   return Object.fromEntries(checks.map((check) => [check.name, check]))
