@@ -5,8 +5,8 @@ import { AppError, type ErrorKind, errors } from '../../errors.ts'
 import type { Log } from '../../log/log.ts'
 import { hasSqlstate, sqlstate } from '../../postgres/sqlstate.ts'
 import { toClientError } from '../../postgres/wire/wire-error.ts'
-import { challengeFor } from './credential/browsers.ts'
 import { hintHeader, refusalHint } from './credential/credential-hint.ts'
+import { challengeFor } from './credential/request-credential.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {

@@ -2,8 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { isDamaged } from '../../../auth/token.ts'
 import type { ErrorCode } from '../../../contract/error-codes.ts'
 import { isJsonObject } from '../../../contract/text/json-object.ts'
-import { isSentByAnotherSite } from './browsers.ts'
-import { credentialIn } from './request-credential.ts'
+import { credentialIn, isSentByAnotherSite } from './request-credential.ts'
 
 export const hintHeader = 'Cartage-Hint'
 
