@@ -9,11 +9,18 @@ import type { QuotaShare } from '../quota-ledger.ts'
 import type { Upload } from '../upload.ts'
 import { UploadPump } from '../upload-pump.ts'
 import { PartLoader } from './load-in-parts.ts'
-import type { LoadOptions } from './load-options.ts'
-import { type Merge, mergeOf } from './merge-rows.ts'
+import { type Merge, type MergeOptions, mergeOf } from './merge-rows.ts'
 import { PartQueue } from './part-queue.ts'
 import { PartReader } from './part-reader.ts'
-import { RejectedRows } from './rejected-rows.ts'
+import { RejectedRows, type SkipOptions } from './rejected-rows.ts'
+
+/** What a load does besides a plain COPY. */
+export type LoadOptions = Readonly<{
+  /** Leave out the rows that PostgreSQL refuses. */
+  skip?: SkipOptions | undefined
+  /** Merge the rows into those that are there, by a key. */
+  merge?: MergeOptions | undefined
+}>
 
 /** What a load has stored. */
 export type Loaded = Readonly<{

@@ -1,8 +1,10 @@
+import type { OnConflict } from '../../contract/formats.ts'
 import { errors } from '../../errors.ts'
 import { quoteIdentifier, quoteQualified } from '../../postgres/quote.ts'
 import type { Session } from '../../postgres/session.ts'
 import { type CopyLoad, copyInto } from '../../sql/copy-load.ts'
-import type { MergeOptions } from './load-options.ts'
+
+export type MergeOptions = Readonly<{ onConflict: OnConflict; key: readonly string[] }>
 
 /** The statements of a load that goes through a temporary table. */
 export type Merge = Readonly<{

@@ -1,7 +1,8 @@
 import { onConflicts, onErrors, rejectLists } from '../../contract/formats.ts'
 import { defaultBadRows, maxBadRows } from '../../contract/limits.ts'
 import { splitNames } from '../../contract/text/name-list.ts'
-import type { LoadOptions, MergeOptions } from '../../copy/load/load-options.ts'
+import type { LoadOptions } from '../../copy/load/load.ts'
+import type { MergeOptions } from '../../copy/load/merge-rows.ts'
 import { errors } from '../../errors.ts'
 import { choiceOf, type Parameters, textOf, wholeOf } from '../middleware/parameters.ts'
 
