@@ -1,5 +1,7 @@
 import type { ImportPreview, ImportWarnings, RejectedRow, RejectedSection } from '../contract/documents.ts'
 import type { CollisionStrategy, ImportPrivacy } from '../contract/import-names.ts'
+import { nameInUrl } from './download/file-name.ts'
+import { stemOf, tableNameOf } from './files/names.ts'
 import type { ImportErrorCode } from './import-failure.ts'
 
 /** Where the rows come from. */
@@ -74,3 +76,12 @@ export type ImportRecord = Readonly<{
   result: ImportResult | null
   attempts: number
 }>
+
+/** The name of the table that an import makes, as far as it is known before the file is read. */
+export function wantedTable(source: ImportSource, { tableName }: Pick<ImportSettings, 'tableName'>): string {
+  if (tableName !== undefined) return tableNameOf(tableName)
+  if (source.type === 'file') return tableNameOf(stemOf(source.name))
+  if (source.type === 'url' && URL.canParse(source.url))
+    return tableNameOf(stemOf(nameInUrl(new URL(source.url))))
+  return 'untitled_table'
+}

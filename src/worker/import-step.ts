@@ -4,7 +4,7 @@ import { masterTargetOf } from '../auth/account.ts'
 import { isFinal } from '../contract/job-status.ts'
 import { tellReplicas } from '../hosts/replicas/fence-replicas.ts'
 import { ImportFailure } from '../imports/import-failure.ts'
-import type { ImportRecord, ImportResult } from '../imports/import-record.ts'
+import { type ImportRecord, type ImportResult, wantedTable } from '../imports/import-record.ts'
 import {
   beginAttempt,
   endAttempt,
@@ -22,7 +22,6 @@ import { Rejects } from '../imports/load/rejects.ts'
 import { rejectedOf, runLoad } from '../imports/load/run-load.ts'
 import { prepareImport } from '../imports/prepare-import.ts'
 import { isOlder } from '../imports/spool.ts'
-import { wantedTable } from '../imports/wanted-table.ts'
 import { accepted, beginStep, stepFailed, stepSucceeded } from '../jobs/job-state.ts'
 import type { Flight } from '../jobs/job-store.ts'
 import type { Session } from '../postgres/session.ts'
