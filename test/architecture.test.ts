@@ -177,6 +177,56 @@ test('no folder of src, console or test has too many files', async () => {
   )
 })
 
+test('two types of src have two names', async () => {
+  const files = new Map<string, string[]>()
+  for (const [file, text] of await sources()) {
+    // What packages declare has the names that they give it.
+    if (file.endsWith('.d.ts')) continue
+    for (const [, name] of text.matchAll(typeDeclaration)) {
+      // Several files add members to the same interfaces of Fastify.
+      if (!name!.startsWith('Fastify')) files.set(name!, [...(files.get(name!) ?? []), file])
+    }
+  }
+  assert.ok(files.size > 1_000, `${files.size} types are found`)
+  assert.deepEqual(
+    [...files].filter(([, declaring]) => declaring.length > 1),
+    [],
+  )
+})
+
+const typeDeclaration =
+  /^ *(?:export )?(?:abstract )?(?:type|interface|class) (\w+)(?:<.*>)?(?: =| \{| extends | implements )/gm
+
+/** Files of at most 12 lines, and why they are not part of a file that uses them. */
+const smallFiles: Readonly<Record<string, string>> = {
+  'client/client.ts': 'what the package exports in Node',
+  'client/browser-client.ts': 'what the package exports in browsers',
+  'client/http/random-id.ts': 'leaf of the client and of all pages of the console',
+  'contract/text/join-bytes.ts': 'leaf of the client, the command line and file-import',
+  'contract/text/json-object.ts': 'leaf of contract, dashboards, saved-queries and http',
+  'http/copy/document.ts': 'leaf of copies and uploads, named like the documents of every room',
+  'http/negotiator.d.ts': 'the types of a package',
+  'imports/programs/fail.mjs': 'leaf of all programs in the sandbox',
+  'postgres/cluster/cluster-error.ts': 'leaf of the cluster and the command line of the operator',
+  'postgres/quote.ts': 'leaf of all rooms that write SQL',
+  'remembered.ts': 'leaf of auth, hosts, http, postgres, query, statements and usage',
+  'waiting/clean-in-steps.ts': 'leaf of audit, history, usage, webhooks and worker',
+}
+
+test('a file of at most 12 lines is a leaf that several rooms share', async () => {
+  const small = (await sources(root, /\.(tsx?|[cm]js)$/)).filter(([, text]) => text.split('\n').length <= 13)
+  assert.deepEqual(small.map(([file]) => file).sort(), Object.keys(smallFiles).sort())
+})
+
+test('a comment of documentation stands directly above what it describes', async () => {
+  const culprits: string[] = []
+  for (const part of ['src', 'console', 'chaos', 'test']) {
+    for (const [file, text] of await sources(join(root, '..', part)))
+      if (/\*\/\n *\/\*\*/.test(text)) culprits.push(`${part}/${file}`)
+  }
+  assert.deepEqual(culprits, [])
+})
+
 test('a function of src, console, chaos or test has at most 60 lines', async () => {
   let count = 0
   const long: string[] = []
