@@ -2,7 +2,7 @@ import type {
   ActivityDocument,
   ActivityStatement,
   OwnActivity,
-  StoppedActivity as StoppedDocument,
+  StoppedActivity,
 } from '../contract/documents.ts'
 import type { Activity } from '../jobs/activity-store.ts'
 import type { ListedActivity, ListedStatement } from './list-activity.ts'
@@ -58,7 +58,7 @@ export const ownActivityDocument = ({ statements, left, silent }: ListedActivity
   silent_processes: silent,
 })
 
-export function stoppedDocument({ stopped, silent }: ActivityStops): StoppedDocument {
+export function stoppedDocument({ stopped, silent }: ActivityStops): StoppedActivity {
   return {
     stopped: stopped.map(({ id, username, kind, hasEnded }) => ({ id, username, kind, has_ended: hasEnded })),
     silent_processes: silent,

@@ -13,7 +13,7 @@ import { completionCommand } from './completion.ts'
 import { explainFailure } from './explain.ts'
 import { jobCommands } from './jobs/commands.ts'
 import { openCommand } from './open.ts'
-import { formats } from './output/formats.ts'
+import { outputFormats } from './output/formats.ts'
 import { profileCommands } from './profile/commands.ts'
 import { scheduleCommands } from './schedules/commands.ts'
 import { sqlCommand } from './sql/command.ts'
@@ -49,7 +49,7 @@ const help: HelpPages = {
   sections: [section, serviceSection],
   topics: {
     formats: [
-      `--format takes ${formats.join(', ')}.`,
+      `--format takes ${outputFormats.join(', ')}.`,
       '',
       ...inColumns([
         ['table', 'the default on a terminal; cells that do not fit are cut with …'],

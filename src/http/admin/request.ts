@@ -5,7 +5,7 @@ import type { WantedUserChanges } from '../../accounts/update-user.ts'
 import type { WantedActivity } from '../../activity/list-activity.ts'
 import type { WantedAudit } from '../../audit/audit-store.ts'
 import { auditActions } from '../../contract/admin-names.ts'
-import type * as wire from '../../contract/documents.ts'
+import type { LimitChanges, NewOrganization, NewUser, UserChanges } from '../../contract/documents.ts'
 import {
   defaultActivityRecords,
   defaultAuditRecords,
@@ -27,7 +27,7 @@ export type OneUser = { Params: { username: string } }
 export type OneOrganization = { Params: { organization: string } }
 
 export function readNewUser(request: FastifyRequest): WantedUser {
-  const { username, quota_in_bytes, organization, org_admin, api_key } = validBody<wire.NewUser>(request)
+  const { username, quota_in_bytes, organization, org_admin, api_key } = validBody<NewUser>(request)
   return {
     username,
     quotaBytes: quota_in_bytes,
@@ -38,15 +38,15 @@ export function readNewUser(request: FastifyRequest): WantedUser {
 }
 
 export function readChanges(request: FastifyRequest): WantedUserChanges {
-  const { quota_in_bytes, api_key_quota, org_admin, limits, plan } = validBody<wire.UserChanges>(request)
+  const { quota_in_bytes, api_key_quota, org_admin, limits, plan } = validBody<UserChanges>(request)
   return { quotaBytes: quota_in_bytes, apiKeyQuota: api_key_quota, isOrgAdmin: org_admin, limits, plan }
 }
 
 export const readNewPlan = (request: FastifyRequest) =>
-  validBody<Readonly<{ name: string; limits?: wire.LimitChanges }>>(request)
+  validBody<Readonly<{ name: string; limits?: LimitChanges }>>(request)
 
 export const readPlanChanges = (request: FastifyRequest) =>
-  validBody<Readonly<{ limits: wire.LimitChanges }>>(request).limits
+  validBody<Readonly<{ limits: LimitChanges }>>(request).limits
 
 export function readSuspension(request: FastifyRequest): string {
   return validBody<Readonly<{ reason: string }>>(request).reason
@@ -79,7 +79,7 @@ export function readRegeneration(request: FastifyRequest): Readonly<{ areAll: bo
 }
 
 export function readNewOrganization(request: FastifyRequest): WantedOrganization {
-  const { name, owner } = validBody<wire.NewOrganization>(request)
+  const { name, owner } = validBody<NewOrganization>(request)
   return {
     name,
     owner: { username: owner.username, quotaBytes: owner.quota_in_bytes, masterToken: owner.api_key },

@@ -1,17 +1,16 @@
-import { type Format as WrittenFormat, formats as writtenFormats } from '../../../contract/formats.ts'
+import { type Format, formats } from '../../../contract/formats.ts'
 import { membersOf, type RawMember, shownValue } from '../../../contract/text/json-rows.ts'
 import type { OutputStream } from '../../terminal.ts'
 import { cellsOf, loadWidths } from './cell.ts'
 import { recordText } from './record.ts'
 import { type Rows, type TableStyle, tableText } from './table.ts'
 
-/** Formats that the service writes itself: its bytes are passed on unchanged. */
-export type ServedFormat = WrittenFormat
-export const formats = ['table', 'line', 'csv', 'tsv', 'json', 'ndjson', 'geojson', 'markdown'] as const
-export type OutputFormat = (typeof formats)[number]
+export const outputFormats = ['table', 'line', 'csv', 'tsv', 'json', 'ndjson', 'geojson', 'markdown'] as const
+export type OutputFormat = (typeof outputFormats)[number]
 
-export const isServed = (format: OutputFormat): format is ServedFormat =>
-  (writtenFormats as readonly string[]).includes(format)
+/** The service writes it itself: its bytes are passed on unchanged. */
+export const isServed = (format: OutputFormat): format is Format =>
+  (formats as readonly string[]).includes(format)
 
 /** The format of a file by its extension. */
 export const formatByExtension = (file: string): OutputFormat | undefined =>
@@ -30,7 +29,7 @@ const extensions: Readonly<Record<string, OutputFormat>> = {
 
 /** Rows in a format that the service does not write. */
 export function rowsText(
-  format: Exclude<OutputFormat, ServedFormat | 'tsv'>,
+  format: Exclude<OutputFormat, Format | 'tsv'>,
   rows: Rows,
   look: TableStyle,
 ): AsyncIterable<string> {

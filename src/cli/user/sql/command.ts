@@ -8,7 +8,7 @@ import { readNamedFile } from '../../named-file.ts'
 import { textOf } from '../../option-values.ts'
 import type { UserCall, UserCommand } from '../command.ts'
 import { at, type StatementPlace, wholeText } from '../explain.ts'
-import { formatByExtension, formats, type OutputFormat } from '../output/formats.ts'
+import { formatByExtension, type OutputFormat, outputFormats } from '../output/formats.ts'
 import { type Service, withServiceAs } from '../service.ts'
 import { writeTo } from '../whole-file.ts'
 import { bindValues, refuseUnused, valueOptions, valuesOf } from './bound-values.ts'
@@ -28,7 +28,7 @@ export const sqlCommand: UserCommand = {
       help: 'file with statements; - is stdin',
     },
     1: { type: 'boolean', short: '1', help: 'run the whole file in one transaction' },
-    format: { type: 'string', value: 'F', kind: formats, help: `one of ${formats.join(', ')}` },
+    format: { type: 'string', value: 'F', kind: outputFormats, help: `one of ${outputFormats.join(', ')}` },
     output: { type: 'string', short: 'o', value: 'FILE', kind: 'file', help: 'write the rows to a file' },
     ...valueOptions,
     explain: { type: 'boolean', help: 'show the plan of one statement' },

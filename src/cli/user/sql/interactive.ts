@@ -14,7 +14,7 @@ import { allTables, showTable } from '../account/tables.ts'
 import type { UserCall } from '../command.ts'
 import { explainFailure, wholeText } from '../explain.ts'
 import { runToEnd } from '../jobs/follow-job.ts'
-import { formats, type OutputFormat } from '../output/formats.ts'
+import { type OutputFormat, outputFormats } from '../output/formats.ts'
 import type { Service } from '../service.ts'
 import { writeTo } from '../whole-file.ts'
 import { readHistory, remember } from './history.ts'
@@ -166,9 +166,9 @@ class Shell {
   }
 
   chooseFormat(name: string): void {
-    const found = formats.find((format) => format === name)
+    const found = outputFormats.find((format) => format === name)
     if (found) this.format = found
-    this.call.terminal.say(found ? `format ${found}` : `use one of ${formats.join(', ')}`)
+    this.call.terminal.say(found ? `format ${found}` : `use one of ${outputFormats.join(', ')}`)
   }
 
   toggleTiming(): void {

@@ -12,7 +12,7 @@ import { readNamedFile } from '../../named-file.ts'
 import { listOf, textOf } from '../../option-values.ts'
 import type { UserCall, UserCommand } from '../command.ts'
 import { wholeText } from '../explain.ts'
-import { formats, type OutputFormat } from '../output/formats.ts'
+import { type OutputFormat, outputFormats } from '../output/formats.ts'
 import { printList, printRecord } from '../output/list.ts'
 import { withService, withServiceAs } from '../service.ts'
 import { writeTo } from '../whole-file.ts'
@@ -139,7 +139,7 @@ const run: UserCommand = {
   arguments: [queryArgument],
   options: {
     ...valueOptions,
-    format: { type: 'string', value: 'F', kind: formats, help: `one of ${formats.join(', ')}` },
+    format: { type: 'string', value: 'F', kind: outputFormats, help: `one of ${outputFormats.join(', ')}` },
     output: { type: 'string', short: 'o', value: 'FILE', kind: 'file', help: 'write the rows to a file' },
     as: {
       type: 'string',

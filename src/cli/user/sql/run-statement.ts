@@ -1,11 +1,12 @@
 import type { Writable } from 'node:stream'
 import type { RowStream } from '../../../client/api/row-stream.ts'
 import type { SqlValue, Statement } from '../../../client/api/sql-statement.ts'
+import type { Format } from '../../../contract/formats.ts'
 import { formatCount, formatDuration, plural } from '../../../contract/text/format.ts'
 import { visibleTexts } from '../../printable.ts'
 import type { UserCall } from '../command.ts'
 import { at, type StatementPlace } from '../explain.ts'
-import { isServed, type OutputFormat, rowsText, type ServedFormat } from '../output/formats.ts'
+import { isServed, type OutputFormat, rowsText } from '../output/formats.ts'
 import { showText } from '../output/show.ts'
 import { tsvOfCsv } from '../output/tsv.ts'
 import { showProgress } from '../progress.ts'
@@ -16,7 +17,7 @@ export type StatementRunner = Readonly<{
   client: Readonly<{
     download: (
       sql: Statement,
-      options: Readonly<{ format: ServedFormat; signal: AbortSignal }>,
+      options: Readonly<{ format: Format; signal: AbortSignal }>,
     ) => Promise<AsyncIterable<Uint8Array>>
     rows: (sql: Statement, options: Readonly<{ signal: AbortSignal }>) => RowStream
   }>
@@ -47,7 +48,7 @@ async function passRows(
   { terminal }: UserCall,
   { client, signal }: StatementRunner,
   statement: Statement,
-  { format, target }: Output & { format: ServedFormat | 'tsv' },
+  { format, target }: Output & { format: Format | 'tsv' },
 ): Promise<void> {
   const startedAt = performance.now()
   const isWatched = (terminal.err.isTerminal || format === 'tsv') && !terminal.isQuiet
@@ -82,12 +83,12 @@ const lineEnd = 10
 
 /** Counts rows of NDJSON, which are lines, and of TSV; of other formats it counts bytes. */
 class LineCounter {
-  readonly #format: ServedFormat | 'tsv'
+  readonly #format: Format | 'tsv'
   readonly #isOn: boolean
   #lines = 0
   #bytes = 0
 
-  constructor(format: ServedFormat | 'tsv', isOn: boolean) {
+  constructor(format: Format | 'tsv', isOn: boolean) {
     this.#format = format
     this.#isOn = isOn
   }
@@ -114,7 +115,7 @@ async function showRows(
   { terminal }: UserCall,
   { client, signal }: StatementRunner,
   statement: Statement,
-  { format, target }: Output & { format: Exclude<OutputFormat, ServedFormat | 'tsv'> },
+  { format, target }: Output & { format: Exclude<OutputFormat, Format | 'tsv'> },
 ): Promise<void> {
   const startedAt = performance.now()
   const rows = client.rows(statement, { signal })
