@@ -3,8 +3,7 @@ import { finished } from 'node:stream/promises'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { ClientWait } from '../../statements/time-limits.ts'
 import { chooseEncoding } from '../middleware/content-encoding.ts'
-import { breakOff, hijacked } from '../middleware/download/raw-answer.ts'
-import { encodedInto } from '../middleware/download/send-encoded.ts'
+import { breakOff, encodedInto, hijacked } from '../middleware/download/raw-answer.ts'
 
 export type FileHeaders = Readonly<{ type: string; disposition: string }>
 

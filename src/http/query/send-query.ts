@@ -21,8 +21,7 @@ import {
   smallBytes,
 } from '../middleware/content-encoding.ts'
 import { clientWait } from '../middleware/download/client-wait.ts'
-import { breakOff, hijacked } from '../middleware/download/raw-answer.ts'
-import { encodedInto } from '../middleware/download/send-encoded.ts'
+import { breakOff, encodedInto, hijacked } from '../middleware/download/raw-answer.ts'
 import { warningsHeader } from '../middleware/warnings-header.ts'
 import type { Services } from '../services.ts'
 import { FileAnswers, type SpooledFile } from './file-answer.ts'
