@@ -6,7 +6,7 @@ import type { AbortLike } from '../postgres/pools/interruption.ts'
 import { Slots } from '../postgres/pools/slots.ts'
 import type { CopyStatement } from '../sql/copy-statement.ts'
 import type { StatementOptions } from '../statements/run-as.ts'
-import { copyLimits, type LimitsOf } from '../statements/statement-limits.ts'
+import { copyLimits, type LimitsOf } from '../statements/time-limits.ts'
 import { QuotaLedger } from './quota-ledger.ts'
 
 /** What all copies of a process share. */

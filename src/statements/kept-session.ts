@@ -5,8 +5,8 @@ import type { AbortLike } from '../postgres/pools/interruption.ts'
 import type { Session } from '../postgres/session.ts'
 import { explainRevocation, lendSession, requireListed } from './admit-caller.ts'
 import { type RunningStatement, runningStatements } from './running-statements.ts'
-import type { LimitsOf } from './statement-limits.ts'
 import { StatementRun } from './statement-run.ts'
+import type { LimitsOf } from './time-limits.ts'
 
 export type KeptSessionOptions = Readonly<{
   databases: Databases

@@ -3,7 +3,7 @@ import type { AbortLike } from '../postgres/pools/interruption.ts'
 import { quoteQualified } from '../postgres/quote.ts'
 import { hasSqlstate, sqlstate } from '../postgres/sqlstate.ts'
 import { askCatalogAs } from '../statements/ask-catalog.ts'
-import { catalogLimits } from '../statements/statement-limits.ts'
+import { catalogLimits } from '../statements/time-limits.ts'
 import type { TableInfo, Tables } from './list-tables.ts'
 
 /** Kinds of geometry among the first rows of a table, such as `ST_Point`. None if the key may not read them. */

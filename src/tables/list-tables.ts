@@ -5,7 +5,7 @@ import type { TableOrder } from '../contract/table-names.ts'
 import type { Databases } from '../postgres/databases.ts'
 import type { AbortLike } from '../postgres/pools/interruption.ts'
 import { askCatalogAs } from '../statements/ask-catalog.ts'
-import { catalogLimits } from '../statements/statement-limits.ts'
+import { catalogLimits } from '../statements/time-limits.ts'
 
 export type TableKind = 'table' | 'view' | 'matview'
 

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { catalogLimits } from '../../statements/statement-limits.ts'
+import { catalogLimits } from '../../statements/time-limits.ts'
 import { listLayers } from '../../tiles/list-layers.ts'
 import type { Tile, TileClient } from '../../tiles/tiles.ts'
 import { mapsCaller } from '../middleware/authenticate.ts'
