@@ -5,16 +5,16 @@ import { ApiError, UnreachableError } from '../api/api-error.ts'
 import { waitForService } from '../api/connection.ts'
 import { authorizationOf, type Credential } from '../api/credential.ts'
 import { serviceAddress } from '../parts/browser/address.ts'
-import type {
-  FromWorker,
-  Question,
-  Questions,
-  ResultOutcome,
-  ResultProgress,
-  ResultRow,
-  ToWorker,
+import {
+  type FromWorker,
+  type Question,
+  type Questions,
+  type ResultOutcome,
+  type ResultProgress,
+  type ResultRow,
+  refusedBy,
+  type ToWorker,
 } from './worker/protocol.ts'
-import { refusedBy } from './worker/refused-by.ts'
 import { takeWorker } from './worker/spare-worker.ts'
 
 /** Further parameters of the SQL endpoint. With `params` PostgreSQL accepts one statement only. */

@@ -1,4 +1,4 @@
-import type { ErrorFacts } from '../../../src/client/cartage-error.ts'
+import type { CartageError, ErrorFacts } from '../../../src/client/cartage-error.ts'
 import type { ChartDefinition } from '../../../src/contract/charts.ts'
 import type { ChartData, ChartProblem } from '../../chart/read/chart-data.ts'
 import type { Shapes } from '../../geo/shapes.ts'
@@ -118,3 +118,9 @@ export type FromWorker =
   | Readonly<{ kind: 'progress'; progress: ResultProgress; head?: readonly ResultRow[] }>
   | Readonly<{ kind: 'ended'; progress: ResultProgress; outcome: ResultOutcome }>
   | Readonly<{ kind: 'answer'; id: number; answer: unknown }>
+
+/** An error as it goes from the worker to the page. */
+export const refusedBy = (error: CartageError): ResultOutcome => {
+  const { message, status, body, requestId, retryAfterSeconds } = error
+  return { kind: 'refused', message, facts: { status, body, requestId, retryAfterSeconds } }
+}

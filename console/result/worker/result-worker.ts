@@ -6,8 +6,15 @@ import { atOnce, readChart } from '../../chart/read/read-chart.ts'
 import { readPoints, readShapes } from '../../geo/shapes.ts'
 import { readBytes } from './cell-bytes.ts'
 import { Comparison } from './changes.ts'
-import type { Compared, CompareKey, FromWorker, ResultOutcome, ResultRow, ToWorker } from './protocol.ts'
-import { refusedBy } from './refused-by.ts'
+import {
+  type Compared,
+  type CompareKey,
+  type FromWorker,
+  type ResultOutcome,
+  type ResultRow,
+  refusedBy,
+  type ToWorker,
+} from './protocol.ts'
 import { StoredRows } from './stored-rows.ts'
 
 /** Fetches one result, holds it, and answers the questions of the page. */
