@@ -12,13 +12,13 @@ import { toast } from '../parts/toast.tsx'
 import { addDraft, currentDraft } from './drafts.ts'
 import type { EditorAct, EditorHandle } from './editor/editor.tsx'
 import { formatInEditor } from './format/format-in-editor.ts'
-import { isOneTransaction, isRunAsOne, wholeOf } from './one-transaction.ts'
 import { type BoundRange, withValues } from './parameters/given-values.ts'
 import { currentRunAs, missingKey, type RunAs } from './run-as.ts'
 import { runOrAsk, stopRunning } from './runs.ts'
 import { savedDialog } from './saved/saved-queries.ts'
 import { findInSchema } from './schema/sidebar.tsx'
 import { showPlan } from './show-plan.ts'
+import { isOneTransaction, isRunAsOne, wholeOf } from './transaction.ts'
 
 export type EditorRef = Readonly<{ current: EditorHandle | undefined }>
 
