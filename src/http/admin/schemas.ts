@@ -1,8 +1,8 @@
 import { orgRoles } from '../../contract/admin-names.ts'
-import { keyOrders, keyTypes } from '../../contract/key-names.ts'
 import { accountNameRule, maxReasonLength } from '../../contract/limits.ts'
 import { userKey } from '../keys/full-schemas.ts'
-import { answered, knownExtras, paging } from '../middleware/schemas.ts'
+import { keyListing } from '../keys/schemas.ts'
+import { answered, knownExtras } from '../middleware/schemas.ts'
 import { effectiveLimits, limitChanges, setLimits } from './plan-schemas.ts'
 
 /** The schemas that validate the admin API, and that its OpenAPI description is made of. */
@@ -177,10 +177,7 @@ export const userKeyListSchema = {
   querystring: {
     type: 'object',
     properties: {
-      ...paging,
-      order: { type: 'string', enum: keyOrders, default: 'updated_at' },
-      order_direction: { ...paging.order_direction, default: 'asc' },
-      type: { type: 'string', description: `A comma list of ${keyTypes.join(', ')}` },
+      ...keyListing,
     },
   },
   response: {

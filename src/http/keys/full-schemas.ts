@@ -1,7 +1,7 @@
-import { keyOrders, keyTypes, readFroms } from '../../contract/key-names.ts'
+import { readFroms } from '../../contract/key-names.ts'
 import { maxKeyDescriptionLength, maxKeyNameLength } from '../../contract/limits.ts'
-import { answered, knownExtras, onceHeaders, paging } from '../middleware/schemas.ts'
-import { createSchema, credential, grants, keyDocument, onAccount, onKey } from './schemas.ts'
+import { answered, knownExtras, onceHeaders } from '../middleware/schemas.ts'
+import { createSchema, credential, grants, keyDocument, keyListing, onAccount, onKey } from './schemas.ts'
 
 /** The OpenAPI description of keys at the addresses of version 4. */
 
@@ -43,10 +43,7 @@ export const listFullSchema = {
   querystring: {
     type: 'object',
     properties: {
-      ...paging,
-      order: { type: 'string', enum: keyOrders, default: 'updated_at' },
-      order_direction: { ...paging.order_direction, default: 'asc' },
-      type: { type: 'string', description: `A comma list of ${keyTypes.join(', ')}` },
+      ...keyListing,
       ...credential,
     },
   },

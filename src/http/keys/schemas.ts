@@ -93,16 +93,21 @@ const common = { tags: ['keys'], querystring: { type: 'object', properties: cred
 export const onAccount = { ...common, params: { type: 'object', properties: account } } as const
 export const onKey = { ...common, params: { type: 'object', properties: { ...account, ...key } } } as const
 
+/** Which keys are listed, and in which order. */
+export const keyListing = {
+  ...paging,
+  order: { type: 'string', enum: keyOrders, default: 'updated_at' },
+  order_direction: { ...paging.order_direction, default: 'asc' },
+  type: { type: 'string', description: `A comma list of ${keyTypes.join(', ')}` },
+} as const
+
 export const listSchema = {
   ...onAccount,
   summary: 'List keys',
   querystring: {
     type: 'object',
     properties: {
-      ...paging,
-      order: { type: 'string', enum: keyOrders, default: 'updated_at' },
-      order_direction: { ...paging.order_direction, default: 'asc' },
-      type: { type: 'string', description: `A comma list of ${keyTypes.join(', ')}` },
+      ...keyListing,
       ...credential,
     },
   },
