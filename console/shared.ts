@@ -4,6 +4,7 @@
  */
 export * as charts from '../src/contract/charts.ts'
 export * as grants from '../src/contract/grants.ts'
+export * as savedQueries from '../src/contract/saved-queries.ts'
 export * as jsonRows from '../src/contract/text/json-rows.ts'
 export * as quote from '../src/contract/text/quote.ts'
 export * as catalog from './api/catalog.ts'

@@ -1,11 +1,11 @@
-import {
-  type DashboardDefinition,
-  type DashboardDocument,
-  type DashboardFilter,
-  type DashboardPart,
-  filterTypes,
-  type PartKind,
+import type {
+  DashboardDefinition,
+  DashboardDocument,
+  DashboardFilter,
+  DashboardPart,
+  PartKind,
 } from '../../src/contract/dashboards.ts'
+import { filterTypes } from '../../src/contract/saved-queries.ts'
 import { firstSizes, freePlace } from './layout.ts'
 
 /** A dashboard in the editor. */

@@ -2,9 +2,9 @@ import {
   type DashboardDocument,
   type DashboardFilter,
   type FilterValue,
-  filterTypes,
   maxDashboardFilters,
 } from '../../src/contract/dashboards.ts'
+import { filterTypes } from '../../src/contract/saved-queries.ts'
 import { Field } from '../parts/controls/field.tsx'
 import { Menu } from '../parts/controls/menu.tsx'
 import { SelectField } from '../parts/controls/select-field.tsx'

@@ -1,5 +1,5 @@
 import type { ChartDefinition } from './charts.ts'
-import type { QueryParams, QueryParamType } from './saved-queries.ts'
+import type { FilterType, QueryParams } from './saved-queries.ts'
 
 /** Saved queries on a grid. */
 
@@ -33,21 +33,6 @@ export const mostRefreshSeconds = 86_400
 
 export const partKinds = ['table', 'number', 'chart', 'map'] as const
 export type PartKind = (typeof partKinds)[number]
-
-/** The types of parameters that have one value. */
-export const filterTypes = [
-  'text',
-  'integer',
-  'bigint',
-  'numeric',
-  'double',
-  'boolean',
-  'date',
-  'timestamp',
-  'timestamptz',
-  'uuid',
-] as const satisfies readonly QueryParamType[]
-export type FilterType = (typeof filterTypes)[number]
 
 export type FilterValue = string | number | boolean
 

@@ -23,8 +23,8 @@ export const maxQuerySql = 64 * 1024
 export const maxQueryDescription = 4_000
 export const maxQueryParams = 100
 
-/** The types of parameters. `json` is jsonb of PostgreSQL. */
-export const queryParamTypes = [
+/** The types of parameters that a filter can set. */
+export const filterTypes = [
   'text',
   'integer',
   'bigint',
@@ -35,6 +35,12 @@ export const queryParamTypes = [
   'timestamp',
   'timestamptz',
   'uuid',
+] as const
+export type FilterType = (typeof filterTypes)[number]
+
+/** The types of parameters. `json` is jsonb of PostgreSQL. */
+export const queryParamTypes = [
+  ...filterTypes,
   'json',
   'geometry',
   'text[]',

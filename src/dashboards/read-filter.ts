@@ -1,13 +1,17 @@
 import {
   type DashboardFilter,
-  type FilterType,
   type FilterValue,
-  filterTypes,
   maxDashboardTitle,
   maxFilterOptions,
   maxFilterValue,
 } from '../contract/dashboards.ts'
-import { isQueryParam, queryParamRule, reservedParams } from '../contract/saved-queries.ts'
+import {
+  type FilterType,
+  filterTypes,
+  isQueryParam,
+  queryParamRule,
+  reservedParams,
+} from '../contract/saved-queries.ts'
 import { keptDigits, significantDigits } from '../contract/text/json-rows.ts'
 import { choiceAt, invalid, listOf, membersAt, refuseUnknown, textAt } from './read-members.ts'
 

@@ -1,4 +1,5 @@
-import type { DashboardFilter, FilterType } from '../../../src/contract/dashboards.ts'
+import type { DashboardFilter } from '../../../src/contract/dashboards.ts'
+import type { FilterType } from '../../../src/contract/saved-queries.ts'
 import { Field, type FieldProps } from '../../parts/controls/field.tsx'
 import type { FilterTexts } from './read-part.ts'
 

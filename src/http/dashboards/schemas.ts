@@ -7,7 +7,6 @@ import {
 } from '../../contract/charts.ts'
 import {
   dashboardNameRule,
-  filterTypes,
   gridColumns,
   leastRefreshSeconds,
   maxDashboardDescription,
@@ -21,7 +20,7 @@ import {
   partIdRule,
   partKinds,
 } from '../../contract/dashboards.ts'
-import { queryParamTypes } from '../../contract/saved-queries.ts'
+import { filterTypes, queryParamTypes } from '../../contract/saved-queries.ts'
 import { accountName, answered, keySecurity, knownExtras, text } from '../middleware/schemas.ts'
 
 /** Described, not enforced: the readers refuse in the words of this API. */
