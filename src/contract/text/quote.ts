@@ -3,7 +3,7 @@ export const quoteName = (name: string) => `"${name.replaceAll('"', '""')}"`
 
 /** The same for people to read: quoted only where it must be. */
 export const shownName = (name: string) =>
-  /^[a-z_][a-z0-9_]*$/.test(name) && !reserved.has(name) ? name : quoteName(name)
+  /^[a-z_][a-z0-9_]*$/.test(name) && !reservedWords.has(name) ? name : quoteName(name)
 
 /** A value as SQL text, whatever `standard_conforming_strings` says. */
 export function quoteLiteral(value: string): string {
@@ -12,7 +12,7 @@ export function quoteLiteral(value: string): string {
 }
 
 /** The words that PostgreSQL does not take as the name of a table or column. */
-const reserved = new Set(
+export const reservedWords: ReadonlySet<string> = new Set(
   `all analyse analyze and any array as asc asymmetric authorization binary both case cast check collate collation
   column concurrently constraint create cross current_catalog current_date current_role current_schema current_time
   current_timestamp current_user default deferrable desc distinct do else end except false fetch for foreign freeze

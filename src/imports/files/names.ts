@@ -1,10 +1,12 @@
+import { reservedWords } from '../../contract/text/quote.ts'
+
 /** Names of tables and columns, from those of a file. */
 
 /** At most `maxBytes` long, so that a number can follow. */
 export function tableNameOf(text: string, maxBytes = longestName): string {
   const plain = plainName(text)
   const lettered = /^[a-z]/.test(plain) ? plain : `table_${plain}`
-  return (reserved.has(lettered) ? `${lettered}_t` : lettered).slice(0, maxBytes)
+  return (reservedWords.has(lettered) ? `${lettered}_t` : lettered).slice(0, maxBytes)
 }
 
 /** The name of a file without folder and ending. */
@@ -20,7 +22,7 @@ export function columnNamesOf(texts: readonly (string | null)[], taken: readonly
   return texts.map((text, at) => {
     const plain = plainName(text ?? '').slice(0, longestName)
     const wanted = plain === '' || plain === '_' ? `column_${at + 1}` : plain
-    const safe = /^\d/.test(wanted) || reserved.has(wanted) ? `_${wanted}`.slice(0, longestName) : wanted
+    const safe = /^\d/.test(wanted) || reservedWords.has(wanted) ? `_${wanted}`.slice(0, longestName) : wanted
     const name = freeName(safe, (candidate) => used.has(candidate))
     used.add(name)
     return name
@@ -53,14 +55,3 @@ function plainName(text: string): string {
 const longestName = 63
 
 const systemColumns = ['tableoid', 'xmin', 'cmin', 'xmax', 'cmax', 'ctid', 'oid']
-
-/** PostgreSQL's reserved words. */
-const reserved = new Set(
-  `all analyse analyze and any array as asc asymmetric authorization binary both case cast check collate collation column
-   concurrently constraint create cross current_catalog current_date current_role current_schema current_time
-   current_timestamp current_user default deferrable desc distinct do else end except false fetch for foreign freeze from
-   full grant group having ilike in initially inner intersect into is isnull join lateral leading left like limit localtime
-   localtimestamp natural not notnull null offset on only or order outer overlaps placing primary references returning
-   right select session_user similar some symmetric system_user table tablesample then to trailing true union unique user
-   using variadic verbose when where window with`.split(/\s+/),
-)
