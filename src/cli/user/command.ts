@@ -18,3 +18,13 @@ export const userOptions = {
   verbose: { type: 'boolean', short: 'v', help: 'show the requests, without tokens' },
   help: outputOptions.help,
 } as const satisfies CommandOptions
+
+/** The option of a command that takes its SQL from a file. */
+export const fileOption = (what: string) =>
+  ({
+    type: 'string',
+    short: 'f',
+    value: 'FILE',
+    kind: 'file',
+    help: `file with ${what}; - is stdin`,
+  }) as const

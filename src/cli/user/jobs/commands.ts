@@ -17,7 +17,7 @@ import { UsageError } from '../../command-error.ts'
 import { readNamedFile } from '../../named-file.ts'
 import { listOf, textOf } from '../../option-values.ts'
 import { tell } from '../../terminal.ts'
-import type { UserCall, UserCommand } from '../command.ts'
+import { fileOption, type UserCall, type UserCommand } from '../command.ts'
 import { printList } from '../output/list.ts'
 import { type Service, withService } from '../service.ts'
 import { readTableName, tableInSql } from '../table-name.ts'
@@ -30,13 +30,7 @@ const run: UserCommand = {
   summary: 'queue a batch job and watch it; Ctrl-C cancels it',
   arguments: [{ name: 'STATEMENT', kind: 'text', isOptional: true, isMany: true }],
   options: {
-    file: {
-      type: 'string',
-      short: 'f',
-      value: 'FILE',
-      kind: 'file',
-      help: 'file with the statements; - is stdin',
-    },
+    file: fileOption('the statements'),
     into: { type: 'string', value: 'TABLE', help: 'store the rows of the query in a new table' },
     'on-success': { type: 'string', value: 'SQL', help: 'statement to run if the job succeeds' },
     'on-error': { type: 'string', value: 'SQL', help: 'statement to run if the job fails' },

@@ -6,7 +6,7 @@ import { wrongCall } from '../../command.ts'
 import { FailedError, UsageError } from '../../command-error.ts'
 import { readNamedFile } from '../../named-file.ts'
 import { textOf } from '../../option-values.ts'
-import type { UserCall, UserCommand } from '../command.ts'
+import { fileOption, type UserCall, type UserCommand } from '../command.ts'
 import { at, type StatementPlace, wholeText } from '../explain.ts'
 import { formatByExtension, type OutputFormat, outputFormats } from '../output/formats.ts'
 import { type Service, withServiceAs } from '../service.ts'
@@ -20,13 +20,7 @@ export const sqlCommand: UserCommand = {
   summary: 'run SQL and print its rows',
   arguments: [{ name: 'STATEMENT', kind: 'text', isOptional: true }],
   options: {
-    file: {
-      type: 'string',
-      short: 'f',
-      value: 'FILE',
-      kind: 'file',
-      help: 'file with statements; - is stdin',
-    },
+    file: fileOption('statements'),
     1: { type: 'boolean', short: '1', help: 'run the whole file in one transaction' },
     format: { type: 'string', value: 'F', kind: outputFormats, help: `one of ${outputFormats.join(', ')}` },
     output: { type: 'string', short: 'o', value: 'FILE', kind: 'file', help: 'write the rows to a file' },

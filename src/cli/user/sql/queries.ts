@@ -10,7 +10,7 @@ import { wrongCall, yesOption } from '../../command.ts'
 import { UsageError } from '../../command-error.ts'
 import { readNamedFile } from '../../named-file.ts'
 import { listOf, textOf } from '../../option-values.ts'
-import type { UserCall, UserCommand } from '../command.ts'
+import { fileOption, type UserCall, type UserCommand } from '../command.ts'
 import { wholeText } from '../explain.ts'
 import { type OutputFormat, outputFormats } from '../output/formats.ts'
 import { printList, printRecord } from '../output/list.ts'
@@ -27,13 +27,7 @@ const save: UserCommand = {
   summary: 'save one SELECT under a name, for others to run',
   arguments: [queryArgument, { name: 'STATEMENT', kind: 'text', isOptional: true }],
   options: {
-    file: {
-      type: 'string',
-      short: 'f',
-      value: 'FILE',
-      kind: 'file',
-      help: 'file with the statement; - is stdin',
-    },
+    file: fileOption('the statement'),
     param: {
       type: 'string',
       short: 'p',
