@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks'
 import type { DashboardDocument } from '../../src/contract/dashboards.ts'
 import { hrefOf } from '../parts/browser/route.ts'
 import { Dialog } from '../parts/controls/dialog.tsx'
+import { DialogActs } from '../parts/controls/dialog-acts.tsx'
 import { Field } from '../parts/controls/field.tsx'
 import { SelectField } from '../parts/controls/select-field.tsx'
 import { Empty } from '../parts/notice.tsx'
@@ -89,14 +90,7 @@ function PartForm({ initial, names, act, done, close }: PartFormProps) {
           )}
         </Field>
       )}
-      <div class="dialog-acts">
-        <button type="button" onClick={close}>
-          Cancel
-        </button>
-        <button type="submit" class="primary">
-          {act}
-        </button>
-      </div>
+      <DialogActs act={act} close={close} />
     </form>
   )
 }

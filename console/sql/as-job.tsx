@@ -5,6 +5,7 @@ import { cancelJob, startJob, watchJob } from '../api/jobs.ts'
 import { session } from '../api/session.ts'
 import { quoteName, shownName } from '../api/sql.ts'
 import { Dialog } from '../parts/controls/dialog.tsx'
+import { DialogActs } from '../parts/controls/dialog-acts.tsx'
 import { Field } from '../parts/controls/field.tsx'
 import { formatDuration } from '../parts/format.ts'
 import { ErrorNotice, Notice } from '../parts/notice.tsx'
@@ -68,14 +69,7 @@ function AskForTable({ text, params, close, started }: AskProps) {
           )}
         </Field>
         {error !== undefined && <ErrorNotice error={error} />}
-        <div class="dialog-acts">
-          <button type="button" onClick={close}>
-            Cancel
-          </button>
-          <button type="submit" class="primary" disabled={isBusy}>
-            {isBusy ? 'Sending…' : 'Start job'}
-          </button>
-        </div>
+        <DialogActs act={isBusy ? 'Sending…' : 'Start job'} isReady={!isBusy} close={close} />
       </form>
     </Dialog>
   )

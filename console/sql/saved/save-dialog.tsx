@@ -3,6 +3,7 @@ import type { ChartDefinition } from '../../../src/contract/charts.ts'
 import { isQueryName, queryNameRule, type SavedQueryDocument } from '../../../src/contract/saved-queries.ts'
 import { titleOf } from '../../chart/read/title.ts'
 import { Dialog } from '../../parts/controls/dialog.tsx'
+import { DialogActs } from '../../parts/controls/dialog-acts.tsx'
 import { Field } from '../../parts/controls/field.tsx'
 import { Load, useLoaded } from '../../parts/loading.tsx'
 import { ErrorNotice, Notice } from '../../parts/notice.tsx'
@@ -78,7 +79,7 @@ function SaveForm({
       {chart && <ChartField chart={chart} hasChart={hasChart} change={setHasChart} />}
       {former && <Notice kind="info">Replaces {name}.</Notice>}
       {error !== undefined && <ErrorNotice error={error} />}
-      <Acts isBusy={isBusy} isValid={isQueryName(name)} close={close} />
+      <DialogActs act={isBusy ? 'Saving…' : 'Save'} isReady={!isBusy && isQueryName(name)} close={close} />
     </form>
   )
 }
@@ -156,22 +157,5 @@ function ChartField({ chart, hasChart, change }: ChartFieldProps) {
       <input type="checkbox" checked={hasChart} onChange={(event) => change(event.currentTarget.checked)} />
       With its chart: {chart.kind}, {titleOf(chart)}
     </label>
-  )
-}
-
-function Acts({
-  isBusy,
-  isValid,
-  close,
-}: Readonly<{ isBusy: boolean; isValid: boolean; close: () => void }>) {
-  return (
-    <div class="dialog-acts">
-      <button type="button" onClick={close}>
-        Cancel
-      </button>
-      <button type="submit" class="primary" disabled={isBusy || !isValid}>
-        {isBusy ? 'Saving…' : 'Save'}
-      </button>
-    </div>
   )
 }

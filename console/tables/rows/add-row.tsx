@@ -2,12 +2,13 @@ import { useState } from 'preact/hooks'
 import { shownTable, type Table, type TableColumn } from '../../api/tables.ts'
 import { CodeBlock } from '../../parts/code-block.tsx'
 import { Dialog } from '../../parts/controls/dialog.tsx'
+import { DialogActs } from '../../parts/controls/dialog-acts.tsx'
 import { LeftOut } from '../../parts/controls/filter-field.tsx'
 import { ErrorNotice } from '../../parts/notice.tsx'
 import { useWork } from '../../parts/work.ts'
 import { type Changed, runStatement } from './change-rows.ts'
 import { insertRow } from './change-sql.ts'
-import { FormActs, submitByKey } from './form-acts.tsx'
+import { submitByKey } from './submit-by-key.ts'
 import { type FieldValue, problemIn, ValueField } from './value-field.tsx'
 
 type AddProps = Readonly<{
@@ -56,7 +57,7 @@ export function AddRow({ table, columns, close, done }: AddProps) {
         <LeftOut count={offered.length - mostFields} noun="column" />
         <CodeBlock label="SQL of the new row" text={statement.shown} />
         {error !== undefined && <ErrorNotice error={error} />}
-        <FormActs act="Add row" isReady={isReady && !isBusy} close={close} />
+        <DialogActs act="Add row" isReady={isReady && !isBusy} close={close} />
       </form>
     </Dialog>
   )

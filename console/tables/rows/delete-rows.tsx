@@ -1,12 +1,12 @@
 import { shownTable, type Table } from '../../api/tables.ts'
 import { CodeBlock } from '../../parts/code-block.tsx'
 import { Dialog } from '../../parts/controls/dialog.tsx'
+import { DialogActs } from '../../parts/controls/dialog-acts.tsx'
 import { plural } from '../../parts/format.ts'
 import { ErrorNotice } from '../../parts/notice.tsx'
 import { useWork } from '../../parts/work.ts'
 import { runStatement } from './change-rows.ts'
 import { deleteRows, type RowVersion } from './change-sql.ts'
-import { FormActs } from './form-acts.tsx'
 
 type DeleteProps = Readonly<{
   table: Table
@@ -36,7 +36,7 @@ export function DeleteRows({ table, versions, close, done }: DeleteProps) {
           text={shown.length > longestShown ? `${shown.slice(0, longestShown)}…` : shown}
         />
         {error !== undefined && <ErrorNotice error={error} />}
-        <FormActs act={`Delete ${count}`} isReady={!isBusy} isDanger close={close} />
+        <DialogActs act={`Delete ${count}`} isReady={!isBusy} isDanger close={close} />
       </form>
     </Dialog>
   )

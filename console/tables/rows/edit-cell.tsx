@@ -2,12 +2,13 @@ import { useState } from 'preact/hooks'
 import type { Table, TableColumn } from '../../api/tables.ts'
 import { CodeBlock } from '../../parts/code-block.tsx'
 import { Dialog } from '../../parts/controls/dialog.tsx'
+import { DialogActs } from '../../parts/controls/dialog-acts.tsx'
 import { Load, useLoaded } from '../../parts/loading.tsx'
 import { ErrorNotice, Notice } from '../../parts/notice.tsx'
 import { useWork } from '../../parts/work.ts'
 import { type CellNow, type Changed, type ReadCell, readCell, readNow, runStatement } from './change-rows.ts'
 import { type RowVersion, updateCell } from './change-sql.ts'
-import { FormActs, submitByKey } from './form-acts.tsx'
+import { submitByKey } from './submit-by-key.ts'
 import { problemIn, ValueField } from './value-field.tsx'
 
 export type EditedCell = Readonly<{ column: TableColumn; row: number; version: RowVersion }>
@@ -112,7 +113,7 @@ function CellForm({ table, cell, found, close, done, reread }: EditProps & Reado
       {conflict && <Conflict mine={value} now={conflict} reread={reread} />}
       <CodeBlock label="SQL of this change" text={statement.shown} />
       {error !== undefined && <ErrorNotice error={error} />}
-      <FormActs act={conflict ? 'Save mine' : 'Save'} isReady={isReady && !isBusy} close={close} />
+      <DialogActs act={conflict ? 'Save mine' : 'Save'} isReady={isReady && !isBusy} close={close} />
     </form>
   )
 }

@@ -2,6 +2,7 @@ import { useRef, useState } from 'preact/hooks'
 import type { TableColumn } from '../../api/tables.ts'
 import { useCommands } from '../../parts/commands.ts'
 import { Dialog } from '../../parts/controls/dialog.tsx'
+import { DialogActs } from '../../parts/controls/dialog-acts.tsx'
 import { Field } from '../../parts/controls/field.tsx'
 import { SelectField } from '../../parts/controls/select-field.tsx'
 import {
@@ -145,14 +146,7 @@ function AddFilter({ columns, first, add, close }: AddProps) {
             )}
           </Field>
         )}
-        <div class="dialog-acts">
-          <button type="button" onClick={close}>
-            Cancel
-          </button>
-          <button type="submit" class="primary">
-            Filter
-          </button>
-        </div>
+        <DialogActs act="Filter" close={close} />
       </form>
     </Dialog>
   )

@@ -7,6 +7,7 @@ import { changeBySql } from '../../api/sql.ts'
 import { navigate, pathTo } from '../../parts/browser/route.ts'
 import { CodeBlock } from '../../parts/code-block.tsx'
 import { Dialog } from '../../parts/controls/dialog.tsx'
+import { DialogActs } from '../../parts/controls/dialog-acts.tsx'
 import { Field } from '../../parts/controls/field.tsx'
 import { ErrorNotice } from '../../parts/notice.tsx'
 import { useWork } from '../../parts/work.ts'
@@ -60,19 +61,13 @@ export function ChangeDialog(props: ChangeProps) {
           </Field>
         )}
         {error !== undefined && <ErrorNotice error={error} />}
-        <div class="dialog-acts">
-          <button type="button" onClick={close}>
-            Cancel
-          </button>
+        <DialogActs act={act} isReady={isReady} isDanger={isDanger} close={close}>
           {isLong && session.value?.isMaster && (
             <button type="button" disabled={!isReady} onClick={() => void begin(runAsJob)}>
               Run as a job
             </button>
           )}
-          <button type="submit" class={isDanger ? 'danger' : 'primary'} disabled={!isReady}>
-            {act}
-          </button>
-        </div>
+        </DialogActs>
       </form>
     </Dialog>
   )
