@@ -1,5 +1,5 @@
 import { activityKinds, activityWaits } from '../../contract/admin-names.ts'
-import { accountName, answered, text } from '../middleware/schemas.ts'
+import { accountParams, answered, text } from '../middleware/schemas.ts'
 
 const statement = {
   title: 'OwnActivityStatement',
@@ -30,10 +30,7 @@ export const ownActivitySchema = {
   tags: ['accounts'],
   summary: 'What runs for the account now',
   description: 'In all processes, the longest running first, each with its key. Needs the master key.',
-  params: {
-    type: 'object',
-    properties: accountName,
-  },
+  params: accountParams,
   querystring: {
     type: 'object',
     properties: {

@@ -21,19 +21,22 @@ import {
   partKinds,
 } from '../../contract/dashboards.ts'
 import { filterTypes, queryParamTypes } from '../../contract/saved-queries.ts'
-import { accountName, answered, keySecurity, knownExtras, text } from '../middleware/schemas.ts'
+import {
+  accountName,
+  accountParams,
+  answered,
+  keySecurity,
+  knownExtras,
+  text,
+} from '../middleware/schemas.ts'
 
 /** Described, not enforced: the readers refuse in the words of this API. */
 
 const tags = ['sql']
 
-const params = {
-  type: 'object',
-  properties: accountName,
-} as const
 const dashboardParams = {
   type: 'object',
-  properties: { ...params.properties, dashboard: text(`The name of the dashboard: ${dashboardNameRule}`) },
+  properties: { ...accountName, dashboard: text(`The name of the dashboard: ${dashboardNameRule}`) },
 } as const
 
 const value = { type: ['string', 'number', 'boolean'] } as const
@@ -189,7 +192,7 @@ export const listDashboardsSchema = {
   security: keySecurity,
   summary: 'List dashboards',
   description: 'By name, without their parts. Needs the master key.',
-  params,
+  params: accountParams,
   response: {
     200: {
       description: 'All of the account',

@@ -1,18 +1,14 @@
 import { sqlFormats } from '../../contract/formats.ts'
 import { defaultLinkSeconds, maxLinkDownloads, maxLinkSeconds } from '../../contract/limits.ts'
-import { accountName, answered, apiKey, text } from '../middleware/schemas.ts'
+import { accountName, accountParams, answered, apiKey, text } from '../middleware/schemas.ts'
 
 /** Described, not enforced: the readers refuse in the words of this API. */
 
 const tags = ['sql']
 
-const params = {
-  type: 'object',
-  properties: accountName,
-} as const
 const exportParams = {
   type: 'object',
-  properties: { ...params.properties, exportId: { type: 'string', format: 'uuid' } },
+  properties: { ...accountName, exportId: { type: 'string', format: 'uuid' } },
 } as const
 
 const format = { type: 'string', enum: sqlFormats } as const
@@ -22,7 +18,7 @@ export const createExportSchema = {
   summary: 'Make a link to the rows of a query',
   description:
     'The link works without a key until it expires. The query runs when the link is opened, as the key that made it, in a read-only transaction. The link ends when its key is deleted or gets a new token.',
-  params,
+  params: accountParams,
   body: {
     type: 'object',
     required: ['q'],
@@ -57,7 +53,7 @@ export const listExportsSchema = {
   tags,
   summary: 'List links',
   description: 'The newest first. Keys see their own, the master key all.',
-  params,
+  params: accountParams,
   response: {
     200: {
       description: 'The links that work',

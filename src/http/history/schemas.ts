@@ -8,16 +8,18 @@ import {
   maxHistorySearch,
   maxHistoryText,
 } from '../../contract/limits.ts'
-import { accountName, answered, keySecurity, knownExtras, text } from '../middleware/schemas.ts'
+import {
+  accountName,
+  accountParams,
+  answered,
+  keySecurity,
+  knownExtras,
+  text,
+} from '../middleware/schemas.ts'
 
 /** Described, not enforced: the reader refuses in the words of this API. */
 
 const tags = ['sql']
-
-const params = {
-  type: 'object',
-  properties: accountName,
-} as const
 
 const id = { type: 'string', format: 'uuid' } as const
 const whole = { type: 'integer', minimum: 0, maximum: maxHistoryNumber } as const
@@ -51,7 +53,7 @@ export const listHistorySchema = {
   security: keySecurity,
   summary: 'List the statements that people ran',
   description: `Those that programs such as the console have told. The newest first. ${kept}`,
-  params,
+  params: accountParams,
   querystring: {
     type: 'object',
     properties: {
@@ -87,7 +89,7 @@ export const tellHistorySchema = {
   security: keySecurity,
   summary: 'Tell the history that a statement was run',
   description: `Programs with which people run SQL do this after it. Nothing is run. ${kept}`,
-  params,
+  params: accountParams,
   body: {
     type: 'object',
     required: ['id', 'text', 'outcome', 'ms'],
@@ -134,7 +136,7 @@ export const clearHistorySchema = {
   security: keySecurity,
   summary: 'Delete the history',
   description: 'All of it.',
-  params,
+  params: accountParams,
   querystring: { type: 'object', properties: { key } },
   response: gone,
 } as const
@@ -144,6 +146,6 @@ export const deleteEntrySchema = {
   security: keySecurity,
   summary: 'Delete a statement from the history',
   description: 'From that of the key, with the master key from that of any key of the account.',
-  params: { type: 'object', properties: { ...params.properties, entry: id } },
+  params: { type: 'object', properties: { ...accountName, entry: id } },
   response: { 204: { description: 'It is gone', type: 'null' } },
 } as const

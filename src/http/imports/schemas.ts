@@ -3,7 +3,7 @@ import { collisionStrategies, importPrivacies } from '../../contract/import-name
 import { defaultBadRows, maxBadRows } from '../../contract/limits.ts'
 import { importPhases } from '../../imports/import-record.ts'
 import { rejectedRow } from '../copy/schemas.ts'
-import { accountName, answered, idempotencyHeaders, waitQuery } from '../middleware/schemas.ts'
+import { accountName, accountParams, answered, idempotencyHeaders, waitQuery } from '../middleware/schemas.ts'
 
 /** Described, not enforced: the readers refuse in the words of this API. */
 
@@ -13,13 +13,9 @@ const whole = { type: 'integer' } as const
 const flag = { type: 'boolean' } as const
 const texts = { type: 'array', items: text } as const
 
-const params = {
-  type: 'object',
-  properties: accountName,
-} as const
 const importParams = {
   type: 'object',
-  properties: { ...params.properties, importId: { type: 'string', format: 'uuid' } },
+  properties: { ...accountName, importId: { type: 'string', format: 'uuid' } },
 } as const
 
 const document = {
@@ -169,7 +165,7 @@ export const createImportSchema = {
   summary: 'Import a file',
   description:
     'One source: the part `file` of a multipart body, a raw body with `filename`, `url`, `sql` or `table_copy`. All parameters may be in the query or the body. Answers when the file is stored; read the import for its state.',
-  params,
+  params: accountParams,
   headers: idempotencyHeaders('The same request with the same key answers the same import'),
   consumes: [
     'multipart/form-data',
@@ -195,7 +191,7 @@ export const listImportsSchema = {
   summary: 'List imports',
   description:
     'Unfinished imports of the last 24 hours, the newest first. Keys see their own, the master key all.',
-  params,
+  params: accountParams,
   querystring: {
     type: 'object',
     properties: { all: { type: 'boolean', description: 'true: every one that is kept' } },

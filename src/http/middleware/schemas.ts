@@ -12,6 +12,8 @@ export const text = (description: string) => ({ type: 'string', description })
 
 /** The parameter of every path that belongs to an account. */
 export const accountName = { name: text('User, or organization') } as const
+/** The parameters of a path that has no other. */
+export const accountParams = { type: 'object', properties: accountName } as const
 
 /** A key is needed. */
 export const keySecurity: Record<string, string[]>[] = [{ ApiKeyHTTPBasicAuth: [] }, { ApiKeyQueryParam: [] }]

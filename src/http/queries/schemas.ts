@@ -6,20 +6,23 @@ import {
   maxChartValues,
 } from '../../contract/charts.ts'
 import { maxQueryDescription, queryNameRule, queryParamTypes } from '../../contract/saved-queries.ts'
-import { accountName, answered, keySecurity, knownExtras, text } from '../middleware/schemas.ts'
+import {
+  accountName,
+  accountParams,
+  answered,
+  keySecurity,
+  knownExtras,
+  text,
+} from '../middleware/schemas.ts'
 import { parameters, responses } from '../query/schemas.ts'
 
 /** Described, not enforced: the readers refuse in the words of this API. */
 
 const tags = ['sql']
 
-const params = {
-  type: 'object',
-  properties: accountName,
-} as const
 const queryParams = {
   type: 'object',
-  properties: { ...params.properties, query: text(`The name of the query: ${queryNameRule}`) },
+  properties: { ...accountName, query: text(`The name of the query: ${queryNameRule}`) },
 } as const
 
 const param = {
@@ -121,7 +124,7 @@ export const listQueriesSchema = {
   security: keySecurity,
   summary: 'List saved queries',
   description: 'By name. Needs the master key.',
-  params,
+  params: accountParams,
   response: {
     200: { description: 'All of the account', ...answered({ queries: { type: 'array', items: document } }) },
   },
@@ -181,6 +184,6 @@ export const describeQueriesSchema = {
   tags,
   summary: 'The OpenAPI description of the saved queries',
   description: 'Without their SQL. Callers without a key see the public ones.',
-  params,
+  params: accountParams,
   response: { 200: { description: 'OpenAPI 3.1', type: 'object', additionalProperties: true } },
 } as const

@@ -1,7 +1,7 @@
 import { jobStatuses } from '../../contract/job-status.ts'
 import { catchUps, overlaps } from '../../schedules/schedule.ts'
 import { fullJob, scheduledMembers } from '../jobs/schemas.ts'
-import { accountName } from '../middleware/schemas.ts'
+import { accountName, accountParams } from '../middleware/schemas.ts'
 import { notifySchema, shownNotifySchema } from '../webhooks/schemas.ts'
 import { mostRuns } from './request.ts'
 
@@ -70,7 +70,6 @@ const document = {
 } as const
 
 const tags = ['schedules']
-const accountParams = { type: 'object', properties: accountName } as const
 const params = { type: 'object', properties: { ...accountName, schedule: { type: 'string' } } } as const
 
 export const listSchedulesSchema = {

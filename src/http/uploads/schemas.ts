@@ -1,5 +1,5 @@
 import { copyAnswer } from '../copy/schemas.ts'
-import { accountName, answered, text } from '../middleware/schemas.ts'
+import { accountName, accountParams, answered, text } from '../middleware/schemas.ts'
 import { uploadStates } from './document.ts'
 import { partType, uploadKinds } from './request.ts'
 
@@ -7,13 +7,9 @@ import { partType, uploadKinds } from './request.ts'
 
 const tags = ['imports']
 
-const params = {
-  type: 'object',
-  properties: accountName,
-} as const
 const uploadParams = {
   type: 'object',
-  properties: { ...params.properties, uploadId: { type: 'string', format: 'uuid' } },
+  properties: { ...accountName, uploadId: { type: 'string', format: 'uuid' } },
 } as const
 
 const version = { 'tus-resumable': { const: '1.0.0' } } as const
@@ -25,7 +21,7 @@ export const createUploadSchema = {
   summary: 'Begin a resumable upload',
   description:
     'The protocol tus 1.0 with the extensions creation, termination, checksum and expiration. The answer names the address of the upload in `Location`; its bytes are sent there with PATCH. An upload that is not finished is removed after a day.',
-  params,
+  params: accountParams,
   headers: {
     type: 'object',
     required: ['tus-resumable', 'upload-length'],

@@ -1,5 +1,5 @@
 import { usageDays, usageKinds, usagePeriods } from '../../contract/usage-names.ts'
-import { accountName, answered, text } from '../middleware/schemas.ts'
+import { accountParams, answered, text } from '../middleware/schemas.ts'
 
 /** Described, not enforced: the reader refuses in the words of this API. */
 
@@ -77,10 +77,7 @@ export const usageSchema = {
   tags: ['accounts'],
   summary: 'What the account has used',
   description: `For the master key. ${description}`,
-  params: {
-    type: 'object',
-    properties: accountName,
-  },
+  params: accountParams,
   querystring,
   response,
 } as const

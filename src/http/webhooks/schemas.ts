@@ -6,19 +6,15 @@ import {
   notifyEvents,
   webhookEvents,
 } from '../../contract/webhooks.ts'
-import { accountName, answered, knownExtras, text } from '../middleware/schemas.ts'
+import { accountName, accountParams, answered, knownExtras, text } from '../middleware/schemas.ts'
 
 /** Described, not enforced: the readers refuse in the words of this API. */
 
 const tags = ['jobs']
 
-const params = {
-  type: 'object',
-  properties: accountName,
-} as const
 const uuid = { type: 'string', format: 'uuid' } as const
-const webhookParams = { type: 'object', properties: { ...params.properties, webhookId: uuid } } as const
-const deliveryParams = { type: 'object', properties: { ...params.properties, deliveryId: uuid } } as const
+const webhookParams = { type: 'object', properties: { ...accountName, webhookId: uuid } } as const
+const deliveryParams = { type: 'object', properties: { ...accountName, deliveryId: uuid } } as const
 
 const url = {
   type: 'string',
@@ -104,7 +100,7 @@ const delivery = {
 export const listWebhooksSchema = {
   tags,
   summary: 'List webhooks',
-  params,
+  params: accountParams,
   response: {
     200: { description: 'The oldest first', ...answered({ webhooks: { type: 'array', items: webhook } }) },
   },
@@ -115,7 +111,7 @@ export const createWebhookSchema = {
   summary: 'Get a message at the end of all jobs and imports',
   description:
     'Messages are sent at least once, after the convention of Standard Webhooks, and tried again for 24 hours. Jobs do not wait for them.',
-  params,
+  params: accountParams,
   body,
   response: {
     201: {
@@ -155,7 +151,7 @@ export const listDeliveriesSchema = {
   tags,
   summary: 'List messages',
   description: `The newest ${maxDeliveriesListed}. Delivered messages are kept for three days, undelivered messages for thirty.`,
-  params,
+  params: accountParams,
   querystring: { type: 'object', properties: { status: { type: 'string', enum: deliveryStatuses } } },
   response: {
     200: { description: 'The newest first', ...answered({ deliveries: { type: 'array', items: delivery } }) },
