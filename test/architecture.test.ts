@@ -208,7 +208,6 @@ const smallFiles: Readonly<Record<string, string>> = {
   'http/negotiator.d.ts': 'the types of a package',
   'imports/programs/fail.mjs': 'leaf of all programs in the sandbox',
   'postgres/cluster/cluster-error.ts': 'leaf of the cluster and the command line of the operator',
-  'postgres/quote.ts': 'leaf of all rooms that write SQL',
   'remembered.ts': 'leaf of auth, hosts, http, postgres, query, statements and usage',
   'waiting/clean-in-steps.ts': 'leaf of audit, history, usage, webhooks and worker',
 }

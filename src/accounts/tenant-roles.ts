@@ -1,4 +1,5 @@
 import type { Account } from '../auth/account.ts'
+import { quoteName } from '../contract/text/quote.ts'
 import { errors } from '../errors.ts'
 import { holdName } from '../postgres/advisory-locks.ts'
 import type { Databases } from '../postgres/databases.ts'
@@ -7,7 +8,6 @@ import { endBackends, endBackendsUntilGone } from '../postgres/end-backend.ts'
 import { endingBlockers } from '../postgres/end-blockers.ts'
 import { endOnReplicas } from '../postgres/end-requests.ts'
 import { passwordClause } from '../postgres/password-clause.ts'
-import { quoteIdentifier } from '../postgres/quote.ts'
 import type { Session } from '../postgres/session.ts'
 import { adminTarget } from '../postgres/session-target.ts'
 import { hasSqlstate, sqlstate } from '../postgres/sqlstate.ts'
@@ -33,13 +33,13 @@ export async function createRoles(databases: Databases, secrets: Secrets, place:
     )
     const verb = isSpare ? 'alter' : 'create'
     const role = (name: string) =>
-      `${verb} role ${quoteIdentifier(name)} ${tenantRoleAttributes} ${passwordClause(secrets, name)}`
+      `${verb} role ${quoteName(name)} ${tenantRoleAttributes} ${passwordClause(secrets, name)}`
     await session.query(`${role(place.masterRole)}; ${role(place.publicRole)}; ${membership(place)}`)
   })
 }
 
 const membership = ({ masterRole, publicRole }: SpareMember) =>
-  `grant ${quoteIdentifier(publicRole)} to ${quoteIdentifier(masterRole)}`
+  `grant ${quoteName(publicRole)} to ${quoteName(masterRole)}`
 
 export const tenantRoleAttributes =
   'login inherit nosuperuser nocreatedb nocreaterole noreplication nobypassrls connection limit -1'
@@ -53,8 +53,8 @@ export async function admitToDatabase(
   place: TenantPlace,
   spares: readonly SpareMember[],
 ): Promise<void> {
-  const master = quoteIdentifier(place.masterRole)
-  const schema = quoteIdentifier(place.schema)
+  const master = quoteName(place.masterRole)
+  const schema = quoteName(place.schema)
   await inSharedDatabase(databases, place, async (session) => {
     await session.query(`begin; ${oneByOne}; select cartage.compress_with_lz4()`)
     await insertAccount(session, place)
@@ -66,10 +66,10 @@ export async function admitToDatabase(
       await session.query(`create schema ${schema} authorization ${master}; select cartage.hide_code()`)
     else
       await session.query(
-        `grant create on database ${quoteIdentifier(place.database)} to ${master};
+        `grant create on database ${quoteName(place.database)} to ${master};
          grant create on schema public to ${master}`,
       )
-    const usage = `grant usage on schema ${schema} to ${quoteIdentifier(place.publicRole)}`
+    const usage = `grant usage on schema ${schema} to ${quoteName(place.publicRole)}`
     await session.query([usage, ...spares.map(creationOfSpare)].join(';'))
     if (!(await hasMemberRights(session, place)))
       await grantMemberRights(session, place.database, [place, ...spares])
@@ -95,7 +95,7 @@ async function insertAccount(session: Session, place: TenantPlace): Promise<void
 
 /** Without LOGIN until a member gets them. */
 const creationOfSpare = (spare: SpareMember) =>
-  `create role ${quoteIdentifier(spare.masterRole)}; create role ${quoteIdentifier(spare.publicRole)}; ${membership(spare)}`
+  `create role ${quoteName(spare.masterRole)}; create role ${quoteName(spare.publicRole)}; ${membership(spare)}`
 
 /** A spare member got them when its roles were created. */
 async function hasMemberRights(session: Session, { masterRole }: SpareMember): Promise<boolean> {
@@ -113,11 +113,11 @@ async function grantMemberRights(
   database: string,
   members: readonly SpareMember[],
 ): Promise<void> {
-  const masters = members.map(({ masterRole }) => quoteIdentifier(masterRole)).join(', ')
-  const everyone = members.map(({ publicRole }) => quoteIdentifier(publicRole)).join(', ')
+  const masters = members.map(({ masterRole }) => quoteName(masterRole)).join(', ')
+  const everyone = members.map(({ publicRole }) => quoteName(publicRole)).join(', ')
   await session.query(`
-    grant connect on database ${quoteIdentifier(database)} to ${everyone};
-    grant temporary on database ${quoteIdentifier(database)} to ${masters};
+    grant connect on database ${quoteName(database)} to ${everyone};
+    grant temporary on database ${quoteName(database)} to ${masters};
     grant execute on function ${masterFunctions.join(', ')} to ${masters}`)
 }
 
@@ -186,8 +186,7 @@ export async function evictFromDatabase(databases: Databases, place: TenantPlace
     const roles = await lockOut(databases, session, place)
     await dropInSteps(session, roles)
     await session.query(`begin; ${oneByOne}; select cartage.compress_with_lz4()`)
-    if (roles.length > 0)
-      await session.query(`drop owned by ${roles.map(quoteIdentifier).join(', ')} cascade`)
+    if (roles.length > 0) await session.query(`drop owned by ${roles.map(quoteName).join(', ')} cascade`)
     await session.query('delete from cartage.accounts where master_role = $1', [place.masterRole])
     await session.query('commit')
   })
@@ -235,7 +234,7 @@ export async function closeLogins(databases: Databases, hostId: number, masterRo
 export async function openLogins(databases: Databases, hostId: number, masterRole: string): Promise<void> {
   await databases.admin.use(adminTarget(databases.hosts, hostId), async (session) => {
     const roles = await rolesOf(session, masterRole)
-    await session.query(roles.map((role) => `alter role ${quoteIdentifier(role)} login`).join(';'))
+    await session.query(roles.map((role) => `alter role ${quoteName(role)} login`).join(';'))
   })
 }
 
@@ -251,7 +250,7 @@ async function lockOut(
   const roles = await rolesOf(session, masterRole)
   await endBackends(session, 'usename = any($1)', [roles])
   for (const role of roles) {
-    await session.query(`alter role ${quoteIdentifier(role)} nologin`).catch((error: unknown) => {
+    await session.query(`alter role ${quoteName(role)} nologin`).catch((error: unknown) => {
       // The role of a deleted key may be dropped in the background.
       if (!hasSqlstate(error, sqlstate.undefinedObject)) throw error
     })

@@ -1,6 +1,6 @@
 import type { Account } from '../auth/account.ts'
+import { quoteName, quoteQualified } from '../contract/text/quote.ts'
 import type { Databases } from '../postgres/databases.ts'
-import { quoteIdentifier, quoteQualified } from '../postgres/quote.ts'
 import type { CopyStatement } from '../sql/copy-statement.ts'
 import { queryAsMaster } from '../statements/ask-catalog.ts'
 
@@ -16,7 +16,7 @@ export async function clearPages(
 ): Promise<void> {
   if (!table) return
   const { schema, name } = table
-  const quoted = schema === undefined ? quoteIdentifier(name) : quoteQualified(schema, name)
+  const quoted = schema === undefined ? quoteName(name) : quoteQualified(schema, name)
   const vacuum = `vacuum (skip_locked, truncate, index_cleanup on) ${quoted}`
   // If this fails, autovacuum does it later.
   await queryAsMaster(databases, account, vacuum).catch(() => undefined)

@@ -1,5 +1,5 @@
+import { quoteName } from '../contract/text/quote.ts'
 import { holdName } from '../postgres/advisory-locks.ts'
-import { quoteIdentifier } from '../postgres/quote.ts'
 import type { Session } from '../postgres/session.ts'
 import { adminTarget } from '../postgres/session-target.ts'
 import { isBusy } from '../postgres/sqlstate.ts'
@@ -44,7 +44,7 @@ async function closeDatabase(session: Session, name: string): Promise<boolean> {
   await holdName(session, name)
   try {
     await session.query(
-      `set local lock_timeout = '2s'; revoke all on database ${quoteIdentifier(name)} from public`,
+      `set local lock_timeout = '2s'; revoke all on database ${quoteName(name)} from public`,
     )
     return true
   } catch (error) {

@@ -1,9 +1,9 @@
+import { quoteName } from '../contract/text/quote.ts'
 import { holdName } from '../postgres/advisory-locks.ts'
 import { type Databases, tenantPools } from '../postgres/databases.ts'
 import { endBackends } from '../postgres/end-backend.ts'
 import { endingSilentCopies } from '../postgres/end-blockers.ts'
 import { type Migration, migrate } from '../postgres/migrate.ts'
-import { quoteIdentifier } from '../postgres/quote.ts'
 import { adminTarget } from '../postgres/session-target.ts'
 import { hasSqlstate, isBusy, isOutOfReach, sqlstate } from '../postgres/sqlstate.ts'
 import { templateName } from '../postgres/tenant-names.ts'
@@ -58,7 +58,7 @@ export async function dropDatabase(
     await holdName(session, name)
     await confirm()
     await endingSilentCopies(databases, session, () =>
-      session.query(`drop database if exists ${quoteIdentifier(name)} with (force)`),
+      session.query(`drop database if exists ${quoteName(name)} with (force)`),
     )
   })
 }
@@ -116,14 +116,14 @@ async function createDatabase(
 ): Promise<void> {
   await databases.admin.use(adminTarget(databases.hosts, hostId), async (session) => {
     await holdName(session, name)
-    const copy = `create database ${quoteIdentifier(name)} template ${quoteIdentifier(template)} encoding 'UTF8'`
+    const copy = `create database ${quoteName(name)} template ${quoteName(template)} encoding 'UTF8'`
     await session.query(copy).catch(async (error) => {
       // Left by a creation that died; its row is gone.
       if (whatIsThere === 'stays' || !hasSqlstate(error, sqlstate.duplicateDatabase)) throw error
-      await session.query(`drop database ${quoteIdentifier(name)} with (force)`)
+      await session.query(`drop database ${quoteName(name)} with (force)`)
       await session.query(copy)
     })
-    await session.query(`revoke all on database ${quoteIdentifier(name)} from public`)
+    await session.query(`revoke all on database ${quoteName(name)} from public`)
   })
 }
 

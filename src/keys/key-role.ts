@@ -1,7 +1,7 @@
 import { tenantRoleAttributes } from '../accounts/tenant-roles.ts'
 import type { Account } from '../auth/account.ts'
+import { quoteName } from '../contract/text/quote.ts'
 import { passwordClause } from '../postgres/password-clause.ts'
-import { quoteIdentifier } from '../postgres/quote.ts'
 import { adminTarget } from '../postgres/session-target.ts'
 import { onConnection } from '../postgres/transaction.ts'
 import type { WantedGrants } from './grants.ts'
@@ -31,7 +31,7 @@ export function createKeyRole(
         )
         const { faults } = rows[0]!
         if (faults.length > 0) return faults
-        await tx.query(`create role ${quoteIdentifier(role)} ${tenantRoleAttributes} ${password}`)
+        await tx.query(`create role ${quoteName(role)} ${tenantRoleAttributes} ${password}`)
         await tx.query('select cartage.admit_key($1, $2, $3, $4, $5)', [
           account.username,
           role,

@@ -2,10 +2,10 @@ import type { ClientBase } from 'pg'
 import type { Account } from '../auth/account.ts'
 import { newToken } from '../auth/token.ts'
 import type { AuditAction } from '../contract/admin-names.ts'
+import { quoteName } from '../contract/text/quote.ts'
 import { errors } from '../errors.ts'
 import { endingBlockers } from '../postgres/end-blockers.ts'
 import { passwordClause } from '../postgres/password-clause.ts'
-import { quoteIdentifier } from '../postgres/quote.ts'
 import { adminTarget } from '../postgres/session-target.ts'
 import { changeKey } from './change-key.ts'
 import { endRequests } from './end-sessions.ts'
@@ -40,9 +40,7 @@ async function shutOut({ databases, secrets }: KeysContext, account: Account, ro
   const password = passwordClause(secrets, role)
   await endRequests(databases, account, role)
   await databases.admin.use(adminTarget(databases.hosts, account.hostId), (session) =>
-    endingBlockers(databases, session, () =>
-      session.query(`alter role ${quoteIdentifier(role)} ${password}`),
-    ),
+    endingBlockers(databases, session, () => session.query(`alter role ${quoteName(role)} ${password}`)),
   )
   await endRequests(databases, account, role)
 }

@@ -1,7 +1,7 @@
 import type { Account } from '../auth/account.ts'
+import { quoteName } from '../contract/text/quote.ts'
 import { dropOwnedElsewhere, inSteps } from '../postgres/drop-owned.ts'
 import { endingBlockers } from '../postgres/end-blockers.ts'
-import { quoteIdentifier } from '../postgres/quote.ts'
 import { adminTarget } from '../postgres/session-target.ts'
 import { hasSqlstate, sqlstate } from '../postgres/sqlstate.ts'
 import { onConnection } from '../postgres/transaction.ts'
@@ -45,7 +45,7 @@ async function shutOut({ databases }: KeysContext, account: Account, role: strin
   const isThere = await admin.use(adminTarget(hosts, hostId), async (session) => {
     const { rowCount } = await session.query('select from pg_catalog.pg_roles where rolname = $1', [role])
     if (rowCount === 0) return false
-    await session.query(`revoke ${quoteIdentifier(publicRole)} from ${quoteIdentifier(role)}`)
+    await session.query(`revoke ${quoteName(publicRole)} from ${quoteName(role)}`)
     return true
   })
   if (!isThere) return false
@@ -56,7 +56,7 @@ async function shutOut({ databases }: KeysContext, account: Account, role: strin
   // A request in progress may have logged in after the first round.
   await endSessions(databases, hostId, role)
   await admin.use(adminTarget(hosts, hostId), (session) =>
-    session.query(`set lock_timeout = '500ms'; alter role ${quoteIdentifier(role)} nologin`),
+    session.query(`set lock_timeout = '500ms'; alter role ${quoteName(role)} nologin`),
   )
   return true
 }
@@ -80,7 +80,7 @@ async function handOver({ databases }: KeysContext, account: Account, role: stri
 
 async function dropRole({ databases }: KeysContext, account: Account, role: string): Promise<void> {
   await databases.admin.use(adminTarget(databases.hosts, account.hostId), async (session) => {
-    const drop = `set lock_timeout = '500ms'; drop role ${quoteIdentifier(role)}`
+    const drop = `set lock_timeout = '500ms'; drop role ${quoteName(role)}`
     await session.query(drop).catch(async (error) => {
       // Tenants of other databases may have granted it something: roles belong to the whole cluster.
       if (!hasSqlstate(error, sqlstate.dependentObjectsStillExist)) throw error

@@ -1,8 +1,8 @@
 import type { ClientBase } from 'pg'
 import type { Account } from '../auth/account.ts'
+import { quoteName } from '../contract/text/quote.ts'
 import { errors } from '../errors.ts'
 import { endingBlockers } from '../postgres/end-blockers.ts'
-import { quoteIdentifier } from '../postgres/quote.ts'
 import { adminTarget } from '../postgres/session-target.ts'
 import { onConnection } from '../postgres/transaction.ts'
 import { faultTexts } from './create-key.ts'
@@ -84,5 +84,5 @@ async function grant(
   )
   for (const { name, permissions } of schemas)
     if (permissions.includes('create'))
-      await tx.query(`grant usage, create on schema ${quoteIdentifier(name)} to ${quoteIdentifier(role)}`)
+      await tx.query(`grant usage, create on schema ${quoteName(name)} to ${quoteName(role)}`)
 }

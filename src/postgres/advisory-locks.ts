@@ -1,4 +1,4 @@
-import { quoteLiteral } from './quote.ts'
+import { quoteLiteral } from '../contract/text/quote.ts'
 import type { Session } from './session.ts'
 
 /** Every advisory lock of the service, so that no two uses share a number. */

@@ -1,7 +1,7 @@
+import { quoteName } from '../contract/text/quote.ts'
 import type { Databases } from './databases.ts'
 import { endBackends } from './end-backend.ts'
 import { endingBlockers } from './end-blockers.ts'
-import { quoteIdentifier } from './quote.ts'
 import type { Session } from './session.ts'
 import { adminTarget } from './session-target.ts'
 import { hasSqlstate, sqlstate } from './sqlstate.ts'
@@ -33,7 +33,7 @@ export async function dropOwnedElsewhere(
       endingBlockers(databases, there, async () => {
         await there.query(`set lock_timeout = '2s'`)
         await dropInSteps(there, mentioned)
-        await there.query(`drop owned by ${mentioned.map(quoteIdentifier).join(', ')} cascade`)
+        await there.query(`drop owned by ${mentioned.map(quoteName).join(', ')} cascade`)
       }),
     )
   }
@@ -52,7 +52,7 @@ export async function dropRolesEverywhere(
     await dropOwnedElsewhere(databases, session, roles)
     try {
       await endingBlockers(databases, session, () =>
-        session.query(`drop role if exists ${roles.map(quoteIdentifier).join(', ')}`),
+        session.query(`drop role if exists ${roles.map(quoteName).join(', ')}`),
       )
       return
     } catch (error) {

@@ -1,6 +1,6 @@
 import { createHash, createHmac, pbkdf2Sync, randomBytes } from 'node:crypto'
+import { quoteLiteral } from '../contract/text/quote.ts'
 import type { Secrets } from '../secrets.ts'
-import { quoteLiteral } from './quote.ts'
 
 /** The password clause of CREATE ROLE or ALTER ROLE for a tenant's role. It holds only a verifier. */
 export function passwordClause(secrets: Secrets, role: string): string {

@@ -1,6 +1,6 @@
 import type { Total } from '../contract/formats.ts'
+import { quoteName } from '../contract/text/quote.ts'
 import { errors } from '../errors.ts'
-import { quoteIdentifier } from '../postgres/quote.ts'
 import type { BoundText } from '../postgres/wire/bound-query.ts'
 import type { WireText } from '../postgres/wire/wire-query.ts'
 import { maxCharacters } from '../sql/grammar.ts'
@@ -66,7 +66,7 @@ function countingStatement(query: Query, total: Total): PreparedStatement {
 function wrapForFormat(query: Query, select: () => string): string | undefined {
   const { format, decimals, around, geometryColumn } = query
   if (around) return `SELECT ${around.list} FROM ${onceEach(select())} AS cartage_rows ${around.after}`
-  const name = geometryColumn === undefined ? usualGeometry : quoteIdentifier(geometryColumn)
+  const name = geometryColumn === undefined ? usualGeometry : quoteName(geometryColumn)
   if (format === 'svg') return svgStatement(select(), `${name}::postgis.geometry`, decimals)
   if (format !== 'geojson' && format !== 'topojson') return undefined
   // The usual one is in longitude and latitude, and may be a text.

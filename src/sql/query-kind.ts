@@ -1,5 +1,6 @@
 import type { SelectStmt } from 'libpg-query'
 import type { SortOrder } from '../contract/formats.ts'
+import { quoteName } from '../contract/text/quote.ts'
 import { maxCharacters } from './grammar.ts'
 import { type ParsedStatement, parseStatements, taggedNode } from './statements.ts'
 
@@ -31,7 +32,7 @@ export type Paging = {
 /** Wraps a text so that it returns one page of its rows, sorted. A text that cannot be paged is returned unchanged. */
 export function wrapForPaging(text: string, { limit, offset, orderBy, sortOrder = 'asc' }: Paging): string {
   const clauses = [
-    orderBy === undefined ? '' : ` ORDER BY ${quoteIdentifier(orderBy)} ${sortOrder.toUpperCase()}`,
+    orderBy === undefined ? '' : ` ORDER BY ${quoteName(withoutNul(orderBy))} ${sortOrder.toUpperCase()}`,
     limit === undefined ? '' : ` LIMIT ${limit}`,
     offset === undefined ? '' : ` OFFSET ${offset}`,
   ].join('')
@@ -64,7 +65,5 @@ function isWritingCte(cte: Parameters<typeof taggedNode>[0]): boolean {
   )
 }
 
-/** Removes NUL, which would end the message to PostgreSQL. */
-function quoteIdentifier(name: string): string {
-  return `"${name.replaceAll('\0', '').replaceAll('"', '""')}"`
-}
+/** NUL would end the message to PostgreSQL. */
+const withoutNul = (name: string) => name.replaceAll('\0', '')

@@ -1,8 +1,8 @@
 import type { DatabaseError } from 'pg'
 import type { Principal } from '../auth/account.ts'
+import { quoteName, quoteQualified } from '../contract/text/quote.ts'
 import { errors } from '../errors.ts'
 import type { AbortLike } from '../postgres/pools/interruption.ts'
-import { quoteIdentifier, quoteQualified } from '../postgres/quote.ts'
 import { hasSqlstate, sqlstate } from '../postgres/sqlstate.ts'
 import { sqlError } from '../postgres/wire/wire-error.ts'
 import { askCatalogAs } from '../statements/ask-catalog.ts'
@@ -28,9 +28,7 @@ export async function changeTable(
   if (change.isPublic === true) statements.push(shareStatement(account, name))
   if (change.isPublic === false) statements.push(await unshareStatement(databases, account, name))
   if (change.name !== undefined && change.name !== name)
-    statements.push(
-      `alter table ${quoteQualified(account.schema, name)} rename to ${quoteIdentifier(change.name)}`,
-    )
+    statements.push(`alter table ${quoteQualified(account.schema, name)} rename to ${quoteName(change.name)}`)
   if (statements.length > 0) await runAsOwner(tables, principal, name, statements.join('; '), gone)
 }
 

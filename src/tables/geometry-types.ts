@@ -1,6 +1,6 @@
 import type { Principal } from '../auth/account.ts'
+import { quoteQualified } from '../contract/text/quote.ts'
 import type { AbortLike } from '../postgres/pools/interruption.ts'
-import { quoteQualified } from '../postgres/quote.ts'
 import { hasSqlstate, sqlstate } from '../postgres/sqlstate.ts'
 import { askCatalogAs } from '../statements/ask-catalog.ts'
 import { catalogLimits } from '../statements/time-limits.ts'

@@ -1,7 +1,7 @@
 import type { Account } from '../auth/account.ts'
+import { quoteName, quoteQualified } from '../contract/text/quote.ts'
 import { errors } from '../errors.ts'
 import type { Databases } from '../postgres/databases.ts'
-import { quoteIdentifier, quoteQualified } from '../postgres/quote.ts'
 import { adminTarget } from '../postgres/session-target.ts'
 import { hasSqlstate, sqlstate } from '../postgres/sqlstate.ts'
 import { askCatalogAsMaster, queryAsMaster } from '../statements/ask-catalog.ts'
@@ -13,7 +13,7 @@ import { retry } from '../waiting/retry.ts'
  */
 export async function shareTable(databases: Databases, account: Account, table: string): Promise<void> {
   const { hostId, database, masterRole } = account
-  const role = quoteIdentifier(masterRole)
+  const role = quoteName(masterRole)
   const sql = `begin; set local role ${role}; ${shareStatement(account, table)}; commit`
   await changing(table, () =>
     databases.admin.use(adminTarget(databases.hosts, hostId, database), (session) => session.query(sql)),
@@ -21,7 +21,7 @@ export async function shareTable(databases: Databases, account: Account, table: 
 }
 
 export const shareStatement = (account: Account, table: string) =>
-  `grant select on ${quoteQualified(account.schema, table)} to ${quoteIdentifier(account.publicRole)}`
+  `grant select on ${quoteQualified(account.schema, table)} to ${quoteName(account.publicRole)}`
 
 /**
  * Makes it private again, even if it, or some of its columns or partitions, were granted to PUBLIC. Keys that were
@@ -38,7 +38,7 @@ export async function unshareStatement(
 ): Promise<string> {
   const name = quoteQualified(account.schema, table)
   const names = [name, ...(await partitionsOf(databases, account, table))].join(', ')
-  return `revoke select on ${names} from ${quoteIdentifier(account.publicRole)}, public`
+  return `revoke select on ${names} from ${quoteName(account.publicRole)}, public`
 }
 
 async function partitionsOf(databases: Databases, account: Account, table: string): Promise<string[]> {

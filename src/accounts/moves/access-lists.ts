@@ -1,4 +1,4 @@
-import { quoteIdentifier } from '../../postgres/quote.ts'
+import { quoteName } from '../../contract/text/quote.ts'
 import type { Session } from '../../postgres/session.ts'
 import { masterRoleOf } from '../../postgres/tenant-names.ts'
 
@@ -143,7 +143,7 @@ const mostPasses = 8
 /** A privilege whose grantor does not have the right yet is granted in the next pass. */
 async function apply(administrator: Session, privilege: Privilege, verb: 'grant' | 'revoke'): Promise<void> {
   const { grantor } = privilege
-  const as = grantor === null ? '' : `set local role ${quoteIdentifier(grantor)};`
+  const as = grantor === null ? '' : `set local role ${quoteName(grantor)};`
   await administrator
     .query(`begin; ${as} ${statementOf(privilege, verb)}; commit`)
     .catch(async (error: unknown) => {
@@ -156,7 +156,7 @@ function statementOf(
   { kind, object, part, grantee, privilege, isGrantable }: Privilege,
   verb: 'grant' | 'revoke',
 ): string {
-  const to = grantee === null ? 'public' : quoteIdentifier(grantee)
+  const to = grantee === null ? 'public' : quoteName(grantee)
   const end = verb === 'revoke' ? `from ${to} cascade` : `to ${to}${isGrantable ? ' with grant option' : ''}`
   if (kind === 'default')
     return `alter default privileges for role ${object} ${verb} ${privilege} on ${part} ${end}`

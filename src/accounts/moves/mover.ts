@@ -1,7 +1,7 @@
+import { quoteName } from '../../contract/text/quote.ts'
 import type { Databases } from '../../postgres/databases.ts'
 import { dropRolesEverywhere } from '../../postgres/drop-owned.ts'
 import { passwordClause } from '../../postgres/password-clause.ts'
-import { quoteIdentifier } from '../../postgres/quote.ts'
 import { adminTarget } from '../../postgres/session-target.ts'
 import type { Secrets } from '../../secrets.ts'
 import type { Household } from './household.ts'
@@ -20,8 +20,8 @@ export async function createMover(
   { database, members }: Household,
 ): Promise<void> {
   const mover = moverOf(database)
-  const name = quoteIdentifier(mover)
-  const masters = members.map(({ masterRole }) => quoteIdentifier(masterRole)).join(', ')
+  const name = quoteName(mover)
+  const masters = members.map(({ masterRole }) => quoteName(masterRole)).join(', ')
   await dropMover(databases, hostId, database)
   await databases.admin.use(adminTarget(databases.hosts, hostId, database), (session) =>
     session.query(

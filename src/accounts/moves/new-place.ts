@@ -1,10 +1,10 @@
 import type { Account } from '../../auth/account.ts'
+import { quoteName } from '../../contract/text/quote.ts'
 import { errors } from '../../errors.ts'
 import type { Installation } from '../../hosts/installation.ts'
 import { createTenantDatabase } from '../../hosts/tenant-databases.ts'
 import type { Databases } from '../../postgres/databases.ts'
 import { passwordClause } from '../../postgres/password-clause.ts'
-import { quoteIdentifier } from '../../postgres/quote.ts'
 import type { Session } from '../../postgres/session.ts'
 import { adminTarget } from '../../postgres/session-target.ts'
 import { masterRoleOfKey } from '../../postgres/tenant-names.ts'
@@ -54,15 +54,15 @@ async function admitMember(
   await databases.admin.use(adminTarget(databases.hosts, hostId), async (session) => {
     for (const role of keyRoles)
       await session.query(
-        `create role ${quoteIdentifier(role)} ${tenantRoleAttributes} ${passwordClause(secrets, role)};
-         grant ${quoteIdentifier(publicRole)} to ${quoteIdentifier(role)};
-         grant ${quoteIdentifier(role)} to ${quoteIdentifier(masterRole)}`,
+        `create role ${quoteName(role)} ${tenantRoleAttributes} ${passwordClause(secrets, role)};
+         grant ${quoteName(publicRole)} to ${quoteName(role)};
+         grant ${quoteName(role)} to ${quoteName(masterRole)}`,
       )
   })
   await admitToDatabase(databases, account, [])
   // For large objects that an operator has given the user. The access lists are made equal later, so it is for the copy only.
   await databases.admin.use(adminTarget(databases.hosts, hostId, account.database), (session) =>
-    session.query(`grant execute on function pg_catalog.lo_create(oid) to ${quoteIdentifier(masterRole)}`),
+    session.query(`grant execute on function pg_catalog.lo_create(oid) to ${quoteName(masterRole)}`),
   )
 }
 
@@ -76,7 +76,7 @@ export async function markArrival(
   moveId: number,
 ): Promise<void> {
   await admin.use(adminTarget(hosts, hostId), (session) =>
-    session.query(`comment on database ${quoteIdentifier(database)} is '${arrivalMark}${moveId}'`),
+    session.query(`comment on database ${quoteName(database)} is '${arrivalMark}${moveId}'`),
   )
 }
 

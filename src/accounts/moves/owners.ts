@@ -1,5 +1,5 @@
+import { quoteName } from '../../contract/text/quote.ts'
 import type { Owners } from '../../postgres/dump/contents.ts'
-import { quoteIdentifier } from '../../postgres/quote.ts'
 import type { Session } from '../../postgres/session.ts'
 import { masterRoleOf, otherRolesPattern } from '../../postgres/tenant-names.ts'
 import type { Household } from './household.ts'
@@ -32,7 +32,7 @@ export async function giveToOwners(administrator: Session, owned: readonly Owned
     // The sequence of a column has gone with its table. PostgreSQL has no command for the owner of an extension.
     if (owner === masterRoleOf(owner) || type === 'extension') continue
     await administrator
-      .query(`alter ${alterWord[type] ?? type} ${identity} owner to ${quoteIdentifier(owner)}`)
+      .query(`alter ${alterWord[type] ?? type} ${identity} owner to ${quoteName(owner)}`)
       .catch((error: unknown) => {
         if (type !== 'sequence') throw error
       })

@@ -1,6 +1,6 @@
 import type { Account } from '../../auth/account.ts'
+import { quoteName } from '../../contract/text/quote.ts'
 import type { Databases } from '../../postgres/databases.ts'
-import { quoteIdentifier } from '../../postgres/quote.ts'
 import type { Session } from '../../postgres/session.ts'
 import { adminTarget } from '../../postgres/session-target.ts'
 import { backupHostId } from './saved-user.ts'
@@ -33,7 +33,7 @@ export async function renameSaved(
 }
 
 const renameDatabase = (from: string, to: string) =>
-  `alter database ${quoteIdentifier(from)} rename to ${quoteIdentifier(to)}`
+  `alter database ${quoteName(from)} rename to ${quoteName(to)}`
 
 /** In two passes, as the new name of one may be the old name of another. */
 async function renameRoles(session: Session, names: RoleNames): Promise<void> {
@@ -43,7 +43,7 @@ async function renameRoles(session: Session, names: RoleNames): Promise<void> {
   )
   const between = new Map(rows.map(({ name }, place) => [name, `cartage_restore_role_${place}`]))
   const rename = (from: string, to: string) =>
-    session.query(`alter role ${quoteIdentifier(from)} rename to ${quoteIdentifier(to)}`)
+    session.query(`alter role ${quoteName(from)} rename to ${quoteName(to)}`)
   for (const [name, temporary] of between) await rename(name, temporary)
   for (const [name, wanted] of names) await rename(between.get(name)!, wanted)
 }

@@ -1,9 +1,9 @@
+import { quoteName } from '../../contract/text/quote.ts'
 import { AppError, errors } from '../../errors.ts'
 import { advisoryLocks, holdName } from '../../postgres/advisory-locks.ts'
 import type { Databases } from '../../postgres/databases.ts'
 import { endBackendsUntilGone } from '../../postgres/end-backend.ts'
 import { firstHostId } from '../../postgres/hosts.ts'
-import { quoteIdentifier } from '../../postgres/quote.ts'
 import type { Session } from '../../postgres/session.ts'
 import { adminTarget } from '../../postgres/session-target.ts'
 import { restoreDraftName, templateName } from '../../postgres/tenant-names.ts'
@@ -46,8 +46,8 @@ export function beginTarget(
   return admin.use(adminTarget(hosts, firstHostId), async (session) => {
     await holdName(session, namespace)
     await prepareTarget(session, saved)
-    await session.query(`create database ${quoteIdentifier(draft)} template template0 encoding 'UTF8'`)
-    await session.query(`revoke all on database ${quoteIdentifier(draft)} from public`)
+    await session.query(`create database ${quoteName(draft)} template template0 encoding 'UTF8'`)
+    await session.query(`revoke all on database ${quoteName(draft)} from public`)
     return { namespace, oid: (await oidOf(session, draft))! }
   })
 }
@@ -69,7 +69,7 @@ export async function nameTarget(
       if ((await oidOf(session, draft)) !== oid)
         throw errors.restoreRefused(`The database ${draft} was removed`)
       await endBackendsUntilGone(session, 'datname = $1', [draft])
-      await session.query(`alter database ${quoteIdentifier(draft)} rename to ${quoteIdentifier(namespace)}`)
+      await session.query(`alter database ${quoteName(draft)} rename to ${quoteName(namespace)}`)
     })
   const isTransient = (error: unknown) => !(error instanceof AppError && error.code === 'restore-refused')
   await retry(name, { attempts: 10, isTransient, pauseMs: backoff(200, 5_000) })
@@ -124,9 +124,9 @@ export async function clearTarget(session: Session, namespace: string): Promise<
   if (databases.includes(namespace) || !databases.includes(draft))
     throw errors.restoreRefused(`This PostgreSQL has a database ${namespace}, or none ${draft}`)
   await session.query(`set statement_timeout = '30min'`)
-  const drop = (name: string) => session.query(`drop database ${quoteIdentifier(name)} with (force)`)
+  const drop = (name: string) => session.query(`drop database ${quoteName(name)} with (force)`)
   for (const name of databases) if (name !== draft) await drop(name)
-  for (const role of roles) await session.query(`drop role ${quoteIdentifier(role)}`)
+  for (const role of roles) await session.query(`drop role ${quoteName(role)}`)
   await drop(draft)
 }
 

@@ -1,7 +1,10 @@
 /** A name as SQL text. Always quoted, so that no word of SQL and no capital letter is a surprise. */
 export const quoteName = (name: string) => `"${name.replaceAll('"', '""')}"`
 
-/** The same for people to read: quoted only where it must be. */
+/** schema.name, both quoted. */
+export const quoteQualified = (schema: string, name: string) => `${quoteName(schema)}.${quoteName(name)}`
+
+/** A name for people to read: quoted only where it must be. */
 export const shownName = (name: string) =>
   /^[a-z_][a-z0-9_]*$/.test(name) && !reservedWords.has(name) ? name : quoteName(name)
 

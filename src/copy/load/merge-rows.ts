@@ -1,6 +1,6 @@
 import type { OnConflict } from '../../contract/formats.ts'
+import { quoteName, quoteQualified } from '../../contract/text/quote.ts'
 import { errors } from '../../errors.ts'
-import { quoteIdentifier, quoteQualified } from '../../postgres/quote.ts'
 import type { Session } from '../../postgres/session.ts'
 import { type CopyLoad, copyInto } from '../../sql/copy-load.ts'
 
@@ -19,13 +19,13 @@ export type Merge = Readonly<{
 /** Asks the catalog on the session of the load, in its transaction: the table may have been made in it. */
 export async function mergeOf(session: Session, load: CopyLoad, options: MergeOptions): Promise<Merge> {
   const { schema, name } = load.table
-  const target = schema === undefined ? quoteIdentifier(name) : quoteQualified(schema, name)
+  const target = schema === undefined ? quoteName(name) : quoteQualified(schema, name)
   const columns = await columnsOf(session, target, load)
   const unknown = options.key.find((key) => !columns.some((column) => column.name === key))
   if (unknown !== undefined) throw errors.badRequest(`Invalid key: the COPY has no column ${unknown}`)
   const index = await uniqueIndexOf(session, target, options.key)
   if (!index) throw errors.uniqueIndexMissing(indexToCreate(target, options.key))
-  const names = columns.map((column) => quoteIdentifier(column.name))
+  const names = columns.map((column) => quoteName(column.name))
   const definitions = columns.map(({ type }, at) => `${names[at]} ${type}`).join(', ')
   return {
     createTemporary: `create temporary table ${temporary} (${definitions}) on commit drop`,
@@ -96,7 +96,7 @@ where indrelid operator(pg_catalog.=) pg_catalog.to_regclass($1) and indisunique
   and indpred is null and indexprs is null`
 
 const indexToCreate = (target: string, key: readonly string[]) =>
-  `CREATE UNIQUE INDEX ON ${target} (${key.map(quoteIdentifier).join(', ')})`
+  `CREATE UNIQUE INDEX ON ${target} (${key.map(quoteName).join(', ')})`
 
 /** If several rows have the same key, the last one counts, as if they had come one after the other. */
 function mergeStatement(
@@ -105,8 +105,8 @@ function mergeStatement(
   { onConflict, key }: MergeOptions,
   index: Index,
 ): string {
-  const names = columns.map(({ name }) => quoteIdentifier(name))
-  const keys = key.map(quoteIdentifier)
+  const names = columns.map(({ name }) => quoteName(name))
+  const keys = key.map(quoteName)
   const list = `(${names.join(', ')})`
   const insert = `insert into ${target} as target ${list} overriding system value`
   const arbiter = `on conflict (${keys.join(', ')})`
@@ -117,7 +117,7 @@ function mergeStatement(
 ) select pg_catalog.count(*), 0 from cartage_done`
   }
   const others = columns.filter(({ name, is_fixed }) => !key.includes(name) && !is_fixed)
-  const changed = others.length > 0 ? others.map(({ name }) => quoteIdentifier(name)) : keys.slice(0, 1)
+  const changed = others.length > 0 ? others.map(({ name }) => quoteName(name)) : keys.slice(0, 1)
   const changes = changed.map((name) => `${name} = excluded.${name}`).join(', ')
   const isAlone = index.nulls_distinct ? keys.map((name) => ` or ${name} is null`).join('') : ''
   return `with cartage_done as (

@@ -1,5 +1,5 @@
+import { quoteName } from '../../contract/text/quote.ts'
 import { passwordClause } from '../../postgres/password-clause.ts'
-import { quoteIdentifier } from '../../postgres/quote.ts'
 import { adminTarget } from '../../postgres/session-target.ts'
 import { tenantRolePattern } from '../../postgres/tenant-names.ts'
 import { hasOldPasswords, markPasswordsMoved } from '../host-store.ts'
@@ -19,7 +19,7 @@ export async function moveRolePasswords(installation: Installation, hostId: numb
     )
     for (const { rolname } of rows) {
       const password = passwordClause(installation.secrets, rolname)
-      await session.query(`alter role ${quoteIdentifier(rolname)} ${password}`)
+      await session.query(`alter role ${quoteName(rolname)} ${password}`)
     }
     return rows.length
   })

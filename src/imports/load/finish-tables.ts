@@ -1,5 +1,5 @@
+import { quoteLiteral, quoteName, quoteQualified } from '../../contract/text/quote.ts'
 import type { Points } from '../../file-import/import-plan.ts'
-import { quoteIdentifier, quoteLiteral, quoteQualified } from '../../postgres/quote.ts'
 import { freeName, numbered } from '../files/names.ts'
 import { ImportFailure } from '../import-failure.ts'
 import type { ImportResult } from '../import-record.ts'
@@ -139,7 +139,7 @@ async function publish(loading: Loading, stage: Stage): Promise<string | undefin
   if (options.privacy === 'public' || options.privacy === 'link')
     await queryInCatalog(
       session,
-      `grant select on ${quoteQualified(account.schema, name)} to ${quoteIdentifier(account.publicRole)}`,
+      `grant select on ${quoteQualified(account.schema, name)} to ${quoteName(account.publicRole)}`,
     )
   return name
 }
@@ -160,10 +160,7 @@ async function checkKey(loading: Loading, stage: Stage): Promise<void> {
   if (counted?.is_key) return
   const taken = new Set(stage.columns.map(({ name }) => name))
   const name = freeName('cartodb_id_1', (candidate) => taken.has(candidate))
-  await queryInCatalog(
-    loading.session,
-    `alter table ${table} rename column cartodb_id to ${quoteIdentifier(name)}`,
-  )
+  await queryInCatalog(loading.session, `alter table ${table} rename column cartodb_id to ${quoteName(name)}`)
 }
 
 /** The highest key that leaves room for more, by type. */
@@ -203,7 +200,7 @@ async function isRenamed(loading: Loading, stage: Stage, name: string): Promise<
   const { session } = loading
   try {
     await inSavepoint(session, () =>
-      queryInCatalog(session, `alter table ${stageName(loading, stage)} rename to ${quoteIdentifier(name)}`),
+      queryInCatalog(session, `alter table ${stageName(loading, stage)} rename to ${quoteName(name)}`),
     )
     return true
   } catch (error) {
@@ -230,7 +227,7 @@ async function renameParts(loading: Loading, stage: Stage, table: string): Promi
     const what = kind === 'S' ? 'sequence' : 'index'
     await queryInCatalog(
       session,
-      `alter ${what} ${quoteQualified(account.schema, name)} rename to ${quoteIdentifier(wanted)}`,
+      `alter ${what} ${quoteQualified(account.schema, name)} rename to ${quoteName(wanted)}`,
     )
   }
 }

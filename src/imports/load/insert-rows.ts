@@ -1,3 +1,4 @@
+import { quoteLiteral, quoteName, quoteQualified } from '../../contract/text/quote.ts'
 import {
   cutValue,
   mostTextBytes,
@@ -7,7 +8,6 @@ import {
   shortTextBytes,
   tooMuchText,
 } from '../../copy/load/rejected-rows.ts'
-import { quoteIdentifier, quoteLiteral, quoteQualified } from '../../postgres/quote.ts'
 import { sqlstate } from '../../postgres/sqlstate.ts'
 import { ImportFailure } from '../import-failure.ts'
 import { DatabaseFault } from './database-fault.ts'
@@ -46,15 +46,15 @@ type Range = Readonly<{ from: number; to: number }>
 async function insertRange(loading: Loading, stage: Stage, upsert?: Upsert, range?: Range): Promise<void> {
   const computed =
     stage.geometry && !stage.columns.some(({ name }) => name === 'the_geom') ? ['the_geom'] : []
-  const columns = [...stage.columns.map(({ name }) => name), ...computed].map(quoteIdentifier)
-  const nulls = (stage.nulls ?? []).map(quoteIdentifier)
+  const columns = [...stage.columns.map(({ name }) => name), ...computed].map(quoteName)
+  const nulls = (stage.nulls ?? []).map(quoteName)
   const inRange = (row: string) =>
     range ? [`${row}.${stage.line} between ${range.from} and ${range.to}`] : []
   // COPY has stored the rows in the order of the file.
   const place = stage.line ?? 'ctid'
   const isLater = upsert &&
     !upsert.keeps && [
-      ...upsert.key.map((name) => `later.${quoteIdentifier(name)} = one.${quoteIdentifier(name)}`),
+      ...upsert.key.map((name) => `later.${quoteName(name)} = one.${quoteName(name)}`),
       `later.${place} > one.${place}`,
       ...inRange('later'),
     ]
@@ -226,7 +226,7 @@ const batchBytes = 1024 * 1024
 type RowValues = readonly (string | null)[]
 
 const storedText = (name: string, isWhole: boolean) => {
-  const value = `${quoteIdentifier(name)}::text`
+  const value = `${quoteName(name)}::text`
   return isWhole ? value : `pg_catalog.left(${value}, ${shortTextBytes})`
 }
 

@@ -1,4 +1,4 @@
-import { quoteQualified } from '../../postgres/quote.ts'
+import { quoteQualified } from '../../contract/text/quote.ts'
 import { oneSelect } from '../../sql/one-select.ts'
 import { tableNameOf } from '../files/names.ts'
 import { ImportFailure } from '../import-failure.ts'

@@ -1,4 +1,4 @@
-import { quoteIdentifier, quoteLiteral, quoteQualified } from '../../postgres/quote.ts'
+import { quoteLiteral, quoteName, quoteQualified } from '../../contract/text/quote.ts'
 import { ImportFailure } from '../import-failure.ts'
 import { DatabaseFault } from './database-fault.ts'
 import { insertRows } from './insert-rows.ts'
@@ -78,9 +78,9 @@ async function upsert(loading: Loading, stage: Stage, known: KnownColumns): Prom
       `The table ${stage.wanted} has no column ${lacking.join(', ')}: send add_columns=true to add them`,
     )
   await addColumns(loading, stage, known)
-  const keys = key.map(quoteIdentifier).join(', ')
+  const keys = key.map(quoteName).join(', ')
   await queryInCatalog(session, `create index on ${stageName(loading, stage)} (${keys})`)
-  const others = names.filter((name) => !key.includes(name) && name !== 'cartodb_id').map(quoteIdentifier)
+  const others = names.filter((name) => !key.includes(name) && name !== 'cartodb_id').map(quoteName)
   const sets = others.map((name) => `${name} = excluded.${name}`).join(', ')
   const keeps = options.keepsExisting === true || sets === ''
   const conflict = `on conflict (${keys}) do ${keeps ? 'nothing' : `update set ${sets}`}`
@@ -104,7 +104,7 @@ async function isNewSql(
     `select relkind = 'r' as is_plain from pg_class where oid = ${quoteLiteral(table)}::regclass`,
   )
   if (found!.is_plain) return 'target.xmax operator(pg_catalog.=) 0'
-  const isSame = key.map(quoteIdentifier).map((name) => `former.${name} = target.${name}`)
+  const isSame = key.map(quoteName).map((name) => `former.${name} = target.${name}`)
   return `not exists (select from ${table} as former where ${isSame.join(' and ')})`
 }
 
@@ -113,14 +113,14 @@ async function addColumns(loading: Loading, stage: Stage, known: KnownColumns): 
   for (const { name, type } of stage.columns.filter((column) => !known.has(column.name)))
     await queryInCatalog(
       session,
-      `alter table ${quoteQualified(account.schema, stage.wanted)} add column ${quoteIdentifier(name)} ${
+      `alter table ${quoteQualified(account.schema, stage.wanted)} add column ${quoteName(name)} ${
         name === 'the_geom' ? 'postgis.geometry(Geometry,4326)' : type
       }`,
     )
 }
 
 async function setPrivacy({ session, account, options }: Loading, table: string): Promise<void> {
-  const reader = quoteIdentifier(account.publicRole)
+  const reader = quoteName(account.publicRole)
   await queryInCatalog(
     session,
     options.privacy === 'private'

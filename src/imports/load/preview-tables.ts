@@ -1,5 +1,5 @@
 import type { ImportPreview, ReferenceSystemDocument } from '../../contract/documents.ts'
-import { quoteIdentifier } from '../../postgres/quote.ts'
+import { quoteName } from '../../contract/text/quote.ts'
 import { sqlstate } from '../../postgres/sqlstate.ts'
 import type { ImportResult } from '../import-record.ts'
 import { DatabaseFault } from './database-fault.ts'
@@ -22,7 +22,7 @@ export async function previewTables(loading: Loading): Promise<ImportResult> {
 async function previewOf(loading: Loading, stage: Stage): Promise<ImportPreview> {
   const { wanted, layer = null, rows, columns } = stage
   const values = columns.slice(0, mostColumns).map(({ name, type }) => {
-    const value = quoteIdentifier(name)
+    const value = quoteName(name)
     return `left(${isGeometry(type) ? `postgis.ST_AsText(${value}, 5)` : `${value}::text`}, ${mostLetters})`
   })
   const found = await queryInCatalog<{ values: (string | null)[] }>(

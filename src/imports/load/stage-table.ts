@@ -1,4 +1,4 @@
-import { quoteIdentifier, quoteQualified } from '../../postgres/quote.ts'
+import { quoteName, quoteQualified } from '../../contract/text/quote.ts'
 import { freeName } from '../files/names.ts'
 import { ImportFailure } from '../import-failure.ts'
 import { checkLimits, type Loading, type Stage, type StageColumn } from './loading.ts'
@@ -30,7 +30,7 @@ export async function createStage(
   const line = lineColumn(loading, columns)
   const stage: Stage = { name, wanted, layer, columns: typed, geometry, isGenerated, line, rows: 0 }
   const definitions = [
-    ...typed.map((column) => `${quoteIdentifier(column.name)} ${column.type}`),
+    ...typed.map((column) => `${quoteName(column.name)} ${column.type}`),
     ...(point === undefined ? [] : [generated('the_geom', 4326, point)]),
     ...(isGenerated ? [generated('the_geom_webmercator', 3857, mercatorOf(point ?? 'the_geom'))] : []),
     ...(known === undefined && !columns.some((column) => column.name === 'cartodb_id')
@@ -82,7 +82,7 @@ export async function targetColumns(
 }
 
 /** The number in a column, which may be text in a table that is there. */
-export const coordinateOf = (column: string) => `nullif(${quoteIdentifier(column)}::double precision, 'NaN')`
+export const coordinateOf = (column: string) => `nullif(${quoteName(column)}::double precision, 'NaN')`
 
 /** Curves become lines; a geometry as it stands in the file becomes flat later. */
 export async function straighten(loading: Loading, stage: Stage): Promise<void> {
@@ -102,7 +102,7 @@ export function copyStatement(
   columns: readonly string[],
   options: string,
 ): string {
-  const names = columns.map(quoteIdentifier).join(', ')
+  const names = columns.map(quoteName).join(', ')
   return withLine(
     stage,
     `copy ${stageName(loading, stage)}${columns.length > 0 ? ` (${names})` : ''} from stdin ${options}`,

@@ -1,10 +1,10 @@
+import { quoteName } from '../../contract/text/quote.ts'
 import { errors } from '../../errors.ts'
 import { holdName } from '../advisory-locks.ts'
 import { oldestSupportedMajor } from '../cluster/find-binaries.ts'
 import type { Databases } from '../databases.ts'
 import { firstHostId, type Hosts } from '../hosts.ts'
 import { type Migration, migrate } from '../migrate.ts'
-import { quoteIdentifier } from '../quote.ts'
 import type { Session } from '../session.ts'
 import { adminTarget } from '../session-target.ts'
 import { hasSqlstate, sqlstate } from '../sqlstate.ts'
@@ -68,11 +68,11 @@ async function createIfMissing({ admin, hosts }: Databases, hostId: number, name
     if (rowCount) return
     await refuseDraft(session, restoreDraftName(name))
     await session
-      .query(`create database ${quoteIdentifier(name)} template template0 encoding 'UTF8'`)
+      .query(`create database ${quoteName(name)} template template0 encoding 'UTF8'`)
       .catch((error: unknown) => {
         throw toControlRights(error, `create the database ${name}`)
       })
-    await session.query(`revoke all on database ${quoteIdentifier(name)} from public`)
+    await session.query(`revoke all on database ${quoteName(name)} from public`)
   })
 }
 

@@ -1,5 +1,5 @@
+import { quoteQualified } from '../../contract/text/quote.ts'
 import type { Databases } from '../databases.ts'
-import { quoteIdentifier } from '../quote.ts'
 import type { Session } from '../session.ts'
 import { adminTarget } from '../session-target.ts'
 import { tenantDatabasePattern } from '../tenant-names.ts'
@@ -83,7 +83,7 @@ class AutovacuumWatch {
     const { rowCount } = await session.query(endWorker, [worker.pid, worker.xactStart])
     if (!rowCount) return
     this.#strictUntil.set(worker.database, performance.now() + strictMs)
-    const name = `${quoteIdentifier(table.schema)}.${quoteIdentifier(table.name)}`
+    const name = quoteQualified(table.schema, table.name)
     this.#ended.push({
       role: table.owner,
       why: `kept autovacuum busy on the table ${name} of ${worker.database}: autovacuum is off for it now`,

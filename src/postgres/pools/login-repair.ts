@@ -1,4 +1,5 @@
 import type { ClientBase } from 'pg'
+import { quoteName } from '../../contract/text/quote.ts'
 import { errors } from '../../errors.ts'
 import type { Secrets } from '../../secrets.ts'
 import { retry } from '../../waiting/retry.ts'
@@ -6,7 +7,6 @@ import { advisoryLocks } from '../advisory-locks.ts'
 import { endBackends } from '../end-backend.ts'
 import type { Hosts } from '../hosts.ts'
 import { passwordClause } from '../password-clause.ts'
-import { quoteIdentifier } from '../quote.ts'
 import type { Session } from '../session.ts'
 import { adminTarget, type SessionTarget } from '../session-target.ts'
 import { hasSqlstate, sqlstate } from '../sqlstate.ts'
@@ -69,9 +69,7 @@ export class LoginRepair implements LoginCheck {
       await holdLogins(session, target.database)
       await refuseIfLockedOut(session, target.role)
       await endRoleChanges(session, target.role)
-      await session.query(
-        `alter role ${quoteIdentifier(target.role)} ${passwordClause(secrets, target.role)}`,
-      )
+      await session.query(`alter role ${quoteName(target.role)} ${passwordClause(secrets, target.role)}`)
       await resetSettings(session, target.role)
       await this.#limitTempFiles(session, target.database)
       await session.query('commit')
@@ -86,7 +84,7 @@ export class LoginRepair implements LoginCheck {
        where d.datname = $1 and s.setrole = 0 and $2 = any (s.setconfig)`,
       [database, setting],
     )
-    if (rowCount === 0) await session.query(`alter database ${quoteIdentifier(database)} set ${setting}`)
+    if (rowCount === 0) await session.query(`alter database ${quoteName(database)} set ${setting}`)
   }
 
   get #tempFileKb(): number {

@@ -1,4 +1,4 @@
-import { quoteIdentifier } from '../../postgres/quote.ts'
+import { quoteName } from '../../contract/text/quote.ts'
 import {
   type DescribedResult,
   geometryPlace,
@@ -39,8 +39,7 @@ export function fileShape(
   const isKept = ({ isShape }: (typeof wanted)[number]) => !isShape || rules.geometry !== 'none'
   const kept = wanted.filter(isKept)
   const list = kept.map(
-    ({ name, place, isShape }) =>
-      `${isShape ? asText(`c${place}`) : `c${place}`} AS ${quoteIdentifier(name)}`,
+    ({ name, place, isShape }) => `${isShape ? asText(`c${place}`) : `c${place}`} AS ${quoteName(name)}`,
   )
   return {
     geometry: main === undefined ? undefined : columns[main]!.name,

@@ -29,7 +29,7 @@ export class CsvFormat implements RowFormat {
     this.#isBoolean = columns.map(({ typeOid }) => kindOf(typeOid) === valueKind.boolean)
     this.#isBare = columns.map(({ typeOid }) => bareKinds.has(kindOf(typeOid)))
     this.#isBinary = columns.map(({ isBinary }) => isBinary)
-    const names = columns.filter((_, place) => this.#isShown[place]).map(({ name }) => quoteName(name))
+    const names = columns.filter((_, place) => this.#isShown[place]).map(({ name }) => nameField(name))
     const header = `${names.join(',')}\r\n`
     if (header !== this.#header) out.utf8(header)
     this.#header = header
@@ -144,7 +144,7 @@ function writeInside(target: Buffer, at: number, row: Buffer, start: number, end
   return to
 }
 
-function quoteName(name: string): string {
+function nameField(name: string): string {
   return /[",\r\n]/.test(name) || name === '' ? `"${name.replaceAll('"', '""')}"` : name
 }
 
