@@ -203,7 +203,7 @@ const smallFiles: Readonly<Record<string, string>> = {
   'client/browser-client.ts': 'what the package exports in browsers',
   'client/http/random-id.ts': 'leaf of the client and of all pages of the console',
   'contract/text/join-bytes.ts': 'leaf of the client, the command line and file-import',
-  'contract/text/json-object.ts': 'leaf of contract, dashboards, saved-queries and http',
+  'contract/text/json-object.ts': 'leaf of contract, dashboards, http, maps and saved-queries',
   'http/copy/document.ts': 'leaf of copies and uploads, named like the documents of every room',
   'http/negotiator.d.ts': 'the types of a package',
   'imports/programs/fail.mjs': 'leaf of all programs in the sandbox',

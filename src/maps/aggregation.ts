@@ -1,9 +1,10 @@
+import { isJsonObject, type JsonObject } from '../contract/text/json-object.ts'
 import { quoteLiteral, quoteName } from '../contract/text/quote.ts'
 import { errors } from '../errors.ts'
 import type { Property, PropertyKind } from '../tiles/tile-layer.ts'
 import { type DrawnLayer, inMercator, isInTile, sizeOf } from '../tiles/tile-sql.ts'
+import { shortened } from './config-text.ts'
 import { pixelsOfTile, type TileView, worldEdge } from './layer-sql.ts'
-import { isMembers, type Members, shortened } from './members.ts'
 import { readTimeGroup, type TimeGroup, timeGroupKind, timeGroupSql } from './time-dimension.ts'
 
 const functions = ['count', 'avg', 'sum', 'min', 'max', 'mode'] as const
@@ -27,7 +28,7 @@ export type Aggregation = Readonly<{
   placement: (typeof placements)[number]
   columns: readonly AggregatedColumn[]
   dimensions: readonly Dimension[]
-  filters: readonly Readonly<{ name: string; anyOf: readonly Members[] }>[]
+  filters: readonly Readonly<{ name: string; anyOf: readonly JsonObject[] }>[]
   /** Nothing was asked for: a row of each cell is shown with all its columns. */
   isSample: boolean
 }>
@@ -38,7 +39,7 @@ export const defaultThreshold = 100_000
 export function readAggregation(raw: unknown): Aggregation | false | undefined {
   if (raw === undefined || raw === null || raw === false) return raw === false ? false : undefined
   const given = raw === true ? {} : raw
-  if (!isMembers(given)) throw errors.mapInvalid('aggregation must be an object, true or false')
+  if (!isJsonObject(given)) throw errors.mapInvalid('aggregation must be an object, true or false')
   const columns = entriesOf(given, 'columns').map(readColumn)
   const dimensions = entriesOf(given, 'dimensions').map(readDimension)
   const filters = entriesOf(given, 'filters').map(([name, value]) =>
@@ -68,20 +69,22 @@ const countName = '_cdb_feature_count'
 const geometryName = 'the_geom_webmercator'
 const ownNames = [countName, geometryName, 'cartodb_id']
 
-function entriesOf(given: Members, name: string): [string, unknown][] {
+function entriesOf(given: JsonObject, name: string): [string, unknown][] {
   const value = given[name] ?? {}
-  if (!isMembers(value)) throw errors.mapInvalid(`Invalid ${name}, should be an object`)
+  if (!isJsonObject(value)) throw errors.mapInvalid(`Invalid ${name}, should be an object`)
   return Object.entries(value)
 }
 
-function positiveOf(given: Members, name: string, fallback: number): number {
+function positiveOf(given: JsonObject, name: string, fallback: number): number {
   const value = given[name] ?? fallback
   if (typeof value === 'number' && Number.isFinite(value) && value > 0) return value
   throw errors.mapInvalid(`Invalid ${name}, should be a number greather than 0`)
 }
 
 function readColumn([name, value]: [string, unknown]): AggregatedColumn {
-  const { aggregate_function: called, aggregated_column: column } = isMembers(value) ? value : ({} as Members)
+  const { aggregate_function: called, aggregated_column: column } = isJsonObject(value)
+    ? value
+    : ({} as JsonObject)
   const known = functions.find((each) => each === called)
   if (name === '') throw errors.mapInvalid('Invalid column name, should be a non empty string')
   if (!known)
@@ -94,7 +97,7 @@ function readColumn([name, value]: [string, unknown]): AggregatedColumn {
 }
 
 function readDimension([name, value]: [string, unknown]): Dimension {
-  const given: Members = isMembers(value) ? value : { column: value }
+  const given: JsonObject = isJsonObject(value) ? value : { column: value }
   const { column } = given
   if (typeof column !== 'string' || column === '' || name === '')
     throw errors.mapInvalid(`Invalid dimension ${shortened(name)}, should name a column`)
@@ -110,12 +113,12 @@ function readFilter(
     throw errors.mapInvalid(`Invalid filtered column: ${shortened(name)}`)
   const anyOf = [value].flat()
   for (const filter of anyOf) {
-    if (!isMembers(filter)) throw errors.mapInvalid(`Invalid filter of ${shortened(name)}`)
+    if (!isJsonObject(filter)) throw errors.mapInvalid(`Invalid filter of ${shortened(name)}`)
     const wrong = Object.keys(filter).find((each) => !Object.hasOwn(comparisons, each) && !lists.has(each))
     if (wrong !== undefined) throw errors.mapInvalid(`Invalid filter parameter name: ${shortened(wrong)}`)
     for (const [key, compared] of Object.entries(filter)) literalsOf(key, compared)
   }
-  return { name, anyOf: anyOf as Members[] }
+  return { name, anyOf: anyOf as JsonObject[] }
 }
 
 const comparisons: Readonly<Record<string, string>> = {
@@ -282,7 +285,7 @@ function kindsOf(properties: readonly Property[], { columns, dimensions }: Aggre
   ]
 }
 
-function conditionOf(expression: string, anyOf: readonly Members[]): string {
+function conditionOf(expression: string, anyOf: readonly JsonObject[]): string {
   const each = anyOf.map((filter) => {
     const parts = Object.entries(filter).map(([key, value]) => {
       const compare = (operator: string, literal: string) =>

@@ -1,6 +1,6 @@
+import { isJsonObject, type JsonObject } from '../contract/text/json-object.ts'
 import { errors } from '../errors.ts'
 import { worldEdge } from './layer-sql.ts'
-import { isMembers, type Members } from './members.ts'
 
 /** Where on earth the rows of a dataview are, as the client has sent it. */
 export type Area = Readonly<{
@@ -37,7 +37,7 @@ function boxCondition(text: string): string {
 /** `{"lat","lng","radius"}`, in degrees and metres. */
 function circleCondition(text: string): string {
   const circle = parsed(text)
-  const { lat, lng, radius } = isMembers(circle) ? circle : ({} as Members)
+  const { lat, lng, radius } = isJsonObject(circle) ? circle : ({} as JsonObject)
   if (!isNumber(lat) || !isNumber(lng) || !isNumber(radius) || radius < 0)
     throw errors.dataviewInvalid('Invalid circle filter, expected "lat", "lng" and "radius"')
   const centre = `postgis.st_setsrid(postgis.st_point(${lng}, ${lat}), 4326)`
@@ -48,7 +48,7 @@ function circleCondition(text: string): string {
 /** A polygon of GeoJSON. One without a ring is nowhere. */
 function polygonCondition(text: string): string {
   const polygon = parsed(text)
-  const { type, coordinates } = isMembers(polygon) ? polygon : ({} as Members)
+  const { type, coordinates } = isJsonObject(polygon) ? polygon : ({} as JsonObject)
   if (type !== 'Polygon' || !Array.isArray(coordinates) || !coordinates.every(isRing))
     throw errors.dataviewInvalid('Invalid polygon filter, expected a Polygon of GeoJSON with closed rings')
   if (coordinates.length === 0) return 'false'

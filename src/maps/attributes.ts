@@ -1,15 +1,15 @@
+import { isJsonObject, type JsonObject } from '../contract/text/json-object.ts'
 import { quoteName } from '../contract/text/quote.ts'
 import { errors } from '../errors.ts'
 import type { Session } from '../postgres/session.ts'
 import { type LayerSql, wholeWorld } from './layer-sql.ts'
-import { isMembers, type Members } from './members.ts'
 
 /** What a click on a feature shows. */
 export type Attributes = Readonly<{ id: string; columns: readonly string[] }>
 
 export function readAttributes(raw: unknown): Attributes | null {
   if (raw === undefined || raw === null) return null
-  const { id, columns } = isMembers(raw) ? raw : ({} as Members)
+  const { id, columns } = isJsonObject(raw) ? raw : ({} as JsonObject)
   if (typeof id !== 'string' || !Array.isArray(columns) || !columns.every((name) => typeof name === 'string'))
     throw errors.mapInvalid('attributes needs an id and columns')
   return { id, columns }
@@ -21,10 +21,10 @@ export async function readFeature(
   sql: LayerSql,
   { id, columns }: Attributes,
   fid: string,
-): Promise<Members> {
+): Promise<JsonObject> {
   const list = columns.map((name) => `t.${quoteName(name)}`).join(', ')
   await session.query('begin isolation level repeatable read read only')
-  const { rows } = await session.query<{ row: Members | null }>(
+  const { rows } = await session.query<{ row: JsonObject | null }>(
     `select case when pg_catalog.octet_length(f.row::pg_catalog.text) operator(pg_catalog.<=) ${maxBytes} then f.row end as row from (
        select distinct pg_catalog.to_jsonb(s.*) as row from (
          select ${list} from ${sql(wholeWorld)} as t where t.${quoteName(id)} operator(pg_catalog.=) $1) as s limit 2) as f`,

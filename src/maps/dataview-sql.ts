@@ -1,7 +1,7 @@
+import type { JsonObject } from '../contract/text/json-object.ts'
 import type { Session } from '../postgres/session.ts'
 import type { Area } from './area.ts'
 import type { MapColumnKind } from './columns.ts'
-import type { Members } from './members.ts'
 
 export type DataviewRequest = Area &
   Readonly<{
@@ -37,12 +37,12 @@ export function unusualSql(column: string, kind: MapColumnKind | undefined, meas
 }
 
 /** One row as JSON, with numbers as numbers. */
-export async function askOne(session: Session, sql: string): Promise<Members> {
+export async function askOne(session: Session, sql: string): Promise<JsonObject> {
   return (await askAll(session, sql))[0] ?? {}
 }
 
-export async function askAll(session: Session, sql: string): Promise<readonly Members[]> {
-  const { rows } = await session.query<{ row: Members }>(
+export async function askAll(session: Session, sql: string): Promise<readonly JsonObject[]> {
+  const { rows } = await session.query<{ row: JsonObject }>(
     firstBytes(`select pg_catalog.to_jsonb(o.*) as row from (${sql}) as o`),
   )
   return rows.map(({ row }) => row)

@@ -1,8 +1,10 @@
+import { isJsonObject, type JsonObject } from '../contract/text/json-object.ts'
 import { quoteLiteral, quoteName } from '../contract/text/quote.ts'
 import { errors } from '../errors.ts'
 import type { Session } from '../postgres/session.ts'
 import { areaConditions } from './area.ts'
 import { columnsSql, kindsOf } from './columns.ts'
+import { shortened } from './config-text.ts'
 import {
   askAll,
   askOne,
@@ -13,7 +15,6 @@ import {
 } from './dataview-sql.ts'
 import { dateHistogram, numberHistogram } from './histogram.ts'
 import { type LayerSql, wholeWorld } from './layer-sql.ts'
-import { isMembers, type Members, shortened } from './members.ts'
 import { type ColumnFilter, filteredRows } from './rows-filter.ts'
 
 export type Dataview = Readonly<{
@@ -22,29 +23,29 @@ export type Dataview = Readonly<{
   /** The id of the analysis that has its rows. */
   sourceId: string
   sql: LayerSql
-  options: Members
+  options: JsonObject
 }>
 
 const operations = ['count', 'avg', 'sum', 'min', 'max']
 
 export function readDataview(name: string, raw: unknown, sources: ReadonlyMap<string, LayerSql>): Dataview {
-  const { type, source, options } = isMembers(raw) ? raw : ({} as Members)
+  const { type, source, options } = isJsonObject(raw) ? raw : ({} as JsonObject)
   if (type !== 'formula' && type !== 'aggregation' && type !== 'histogram')
     throw errors.dataviewInvalid(`Invalid dataview type: '${shortened(type)}'`)
-  const sourceId = isMembers(source) ? source.id : undefined
+  const sourceId = isJsonObject(source) ? source.id : undefined
   const sql = typeof sourceId === 'string' ? sources.get(sourceId) : undefined
   if (!sql)
     throw errors.dataviewInvalid(
       `Node with \`source.id="${shortened(sourceId)}"\` not found in analyses for dataview "${shortened(name)}"`,
     )
-  if (!isMembers(options)) throw errors.dataviewInvalid(`Missing options of dataview '${shortened(name)}'`)
+  if (!isJsonObject(options)) throw errors.dataviewInvalid(`Missing options of dataview '${shortened(name)}'`)
   requireOptions(type, options)
   return { name, type, sourceId: sourceId as string, sql, options }
 }
 
 function requireOptions(
   type: Dataview['type'],
-  { column, operation, aggregation, aggregationColumn }: Members,
+  { column, operation, aggregation, aggregationColumn }: JsonObject,
 ): void {
   const noun = `${type[0]!.toUpperCase()}${type.slice(1)}`
   const called = type === 'formula' ? operation : aggregation
@@ -67,7 +68,7 @@ export async function computeDataview(
   dataview: Dataview,
   filters: readonly ColumnFilter[],
   request: DataviewRequest,
-): Promise<Members> {
+): Promise<JsonObject> {
   const { sql, options, type } = dataview
   if (request.search !== undefined && type !== 'aggregation')
     throw errors.dataviewInvalid(`Dataview '${shortened(dataview.name)}' has no categories to search`)
@@ -94,7 +95,7 @@ export async function computeDataview(
   return { type, ...(await categories(session, rows, { called, measured }, request)) }
 }
 
-const isCountOfRows = ({ operation, column }: Members) =>
+const isCountOfRows = ({ operation, column }: JsonObject) =>
   operation === 'count' && (column === undefined || column === '*')
 
 /** Clients quote it as in SQL. */
@@ -104,7 +105,7 @@ function formula(
   session: Session,
   { from, column, kind }: DataviewRows,
   operation: string,
-): Promise<Members> {
+): Promise<JsonObject> {
   return askOne(
     session,
     `select '${operation}' as operation, pg_catalog.${operation}(${finite(column, kind)}) as result, ${unusualSql(column, kind)} from ${from} as t`,
@@ -120,7 +121,7 @@ async function categories(
   { from, column }: DataviewRows,
   { called, measured }: Aggregated,
   { categories: asked, ownFilter, search }: DataviewRequest,
-): Promise<Members> {
+): Promise<JsonObject> {
   const counted = measured ? finite(measured.column, measured.kind) : '1'
   const value = `pg_catalog.${called}(${counted})`
   const some = measured ? counted : column
@@ -162,9 +163,9 @@ const mostCategories = 10_000
 function histogram(
   session: Session,
   rows: DataviewRows,
-  options: Members,
+  options: JsonObject,
   request: DataviewRequest,
-): Promise<Members> {
+): Promise<JsonObject> {
   const unit = request.aggregation ?? options.aggregation
   if (rows.kind !== undefined && !countable.has(rows.kind))
     throw errors.dataviewInvalid('The column of a histogram must be a number or a date')

@@ -1,3 +1,4 @@
+import type { JsonObject } from '../contract/text/json-object.ts'
 import { errors } from '../errors.ts'
 import type { Session } from '../postgres/session.ts'
 import {
@@ -8,14 +9,13 @@ import {
   finite,
   unusualSql,
 } from './dataview-sql.ts'
-import type { Members } from './members.ts'
 
 /** Numbers in bins of one width. Dates count as seconds since 1970. */
 export async function numberHistogram(
   session: Session,
   { from, column, kind }: DataviewRows,
   { start, end, bins }: Pick<DataviewRequest, 'start' | 'end' | 'bins'>,
-): Promise<Members> {
+): Promise<JsonObject> {
   const value = `(${kind === 'date' ? `pg_catalog.date_part('epoch', ${column})` : finite(column, kind)})::pg_catalog.float8`
   const limits = [
     start === undefined ? [] : `${value} operator(pg_catalog.>=) ${start}`,
@@ -82,7 +82,7 @@ export async function dateHistogram(
   { from, column }: DataviewRows,
   asked: string,
   { start, end, offset = 0 }: Pick<DataviewRequest, 'start' | 'end' | 'offset'>,
-): Promise<Members> {
+): Promise<JsonObject> {
   if (asked !== 'auto' && !Object.hasOwn(units, asked))
     throw errors.dataviewInvalid(
       `Invalid aggregation value. Valid ones: auto, ${Object.keys(units).join(', ')}`,

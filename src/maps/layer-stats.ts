@@ -1,3 +1,4 @@
+import { isJsonObject, type JsonObject } from '../contract/text/json-object.ts'
 import { quoteName } from '../contract/text/quote.ts'
 import type { Session } from '../postgres/session.ts'
 import { sqlstateOf } from '../postgres/sqlstate.ts'
@@ -5,7 +6,6 @@ import type { Aggregation } from './aggregation.ts'
 import { aggregatedRows, dimensionSql } from './aggregation.ts'
 import { firstBytes } from './dataview-sql.ts'
 import { wholeWorld } from './layer-sql.ts'
-import { isMembers, type Members } from './members.ts'
 import type { LayerPlan } from './plan-layer.ts'
 import { timeGroupParams } from './time-dimension.ts'
 
@@ -13,7 +13,7 @@ export type LayerStats = Readonly<Record<string, unknown>>
 
 /** `aggregation`: of a layer whose tiles are aggregated. `dimensions`: that the layer asks for, aggregated or not. */
 export type StatsQuestion = Readonly<{
-  metadata: Members
+  metadata: JsonObject
   plan: LayerPlan
   estimatedRows: number
   aggregation: Aggregation | null
@@ -36,7 +36,7 @@ export async function readStats(session: Session, question: StatsQuestion): Prom
   if (metadata.columns || metadata.columnStats || metadata.dimensions)
     stats.columns = await readColumnStats(question, ask)
   if (metadata.dimensions) stats.dimensions = await readDimensions(question, ask)
-  if (isMembers(metadata.sample) || metadata.sample === true)
+  if (isJsonObject(metadata.sample) || metadata.sample === true)
     stats.sample = await ask(firstBytes(sampleSql(question)), (found) => found.map(({ row }) => row))
   return Object.fromEntries(Object.entries(stats).filter(([, value]) => value !== undefined))
 }
@@ -100,7 +100,7 @@ async function readColumnStats(
           ([row]) => row!.row as StatsRow,
         )
   for (const { name, called, as } of parts) if (found) columns[name]![called] = found[as]
-  const options = isMembers(columnStats) ? columnStats : {}
+  const options = isJsonObject(columnStats) ? columnStats : {}
   for (const [name, type] of Object.entries(plan.types))
     if (type === 'string')
       columns[name]!.categories = await ask(firstBytes(categoriesSql(from, name, options)), (rows) =>
@@ -141,7 +141,7 @@ const aggregates: Readonly<Record<string, readonly string[]>> = {
   date: ['min', 'max'],
 }
 
-function categoriesSql(from: string, name: string, { topCategories, includeNulls }: Members): string {
+function categoriesSql(from: string, name: string, { topCategories, includeNulls }: JsonObject): string {
   const most =
     typeof topCategories === 'number' && topCategories >= 1
       ? Math.min(mostCategories, Math.floor(topCategories))
@@ -155,7 +155,7 @@ const mostCategories = 32_768
 
 /** Random rows, found by their ids where there are some. */
 function sampleSql({ plan, metadata, estimatedRows }: StatsQuestion): string {
-  const options = isMembers(metadata.sample) ? metadata.sample : {}
+  const options = isJsonObject(metadata.sample) ? metadata.sample : {}
   const { num_rows: asked, include_columns: included } = options
   const most = typeof asked === 'number' && asked >= 1 ? Math.min(mostSampled, Math.floor(asked)) : 100
   const names = Array.isArray(included)

@@ -1,14 +1,15 @@
 import { createHash } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
+import { isJsonObject, type JsonObject } from '../contract/text/json-object.ts'
 import { errors } from '../errors.ts'
 import { namesInQuery, type QueryNames } from '../sql/query-names.ts'
 import { lexemes, textOf } from '../sql-text/lexemes.ts'
 import { inLayer } from '../tiles/in-layer.ts'
 import { type Aggregation, readAggregation } from './aggregation.ts'
 import { type Attributes, readAttributes } from './attributes.ts'
+import { shortened } from './config-text.ts'
 import { type Dataview, readDataview } from './dataview.ts'
 import { type LayerSql, maxSqlLength, pixelsOfTile, readLayerSql, wholeWorld } from './layer-sql.ts'
-import { isMembers, type Members, shortened } from './members.ts'
 import { type ColumnFilter, readColumnFilter } from './rows-filter.ts'
 
 export type CheckedMapConfig = Readonly<{
@@ -52,7 +53,7 @@ export type LayerSource = Readonly<{
   maxzoom: number
   /** Undefined: by the number of its points. */
   aggregation: Aggregation | false | undefined
-  metadata: Members
+  metadata: JsonObject
   attributes: Attributes | null
   /** The filters of the dataviews of the same analysis. */
   filters: readonly ColumnFilter[]
@@ -80,7 +81,7 @@ function* readInSteps(
   raw: unknown,
   templates: readonly (LayerTemplate | null)[],
 ): Generator<undefined, CheckedMapConfig> {
-  if (!isMembers(raw)) throw errors.mapInvalid('The map config must be a JSON object')
+  if (!isJsonObject(raw)) throw errors.mapInvalid('The map config must be a JSON object')
   requireVersion(raw.version)
   if (!Array.isArray(raw.layers)) throw errors.mapInvalid('Missing layers array from layergroup config')
   if (raw.layers.length > mostLayers) throw tooManyLayers()
@@ -92,11 +93,11 @@ function* readInSteps(
   const layers: MapLayer[] = []
   for (const [index, layer] of raw.layers.entries()) {
     yield
-    layers.push(readLayer(layer as Members, index, types, sources))
+    layers.push(readLayer(layer as JsonObject, index, types, sources))
   }
   if (new Set(layers.map(({ id }) => id)).size < layers.length)
     throw errors.mapInvalid('Two layers have the same id')
-  const options = raw.layers.map((layer: unknown) => (layer as { options: Members }).options)
+  const options = raw.layers.map((layer: unknown) => (layer as { options: JsonObject }).options)
   return {
     ...zoomsOf(raw),
     bufferPixels: bufferOf(raw.buffersize),
@@ -110,7 +111,7 @@ function* readInSteps(
 
 /** Without what tells who asks. */
 export function withoutCredentials(raw: unknown): unknown {
-  if (!isMembers(raw)) return raw
+  if (!isJsonObject(raw)) return raw
   const { api_key: _key, map_key: _mapKey, client: _client, ...rest } = raw
   return rest
 }
@@ -140,10 +141,10 @@ export function readAnalyses(raw: unknown): ReadonlyMap<string, string> {
   if (all.length > mostAnalyses) throw errors.mapInvalid(`A map has at most ${mostAnalyses} analyses`)
   return new Map(
     all.map((analysis: unknown): [string, string] => {
-      const { id, type, params } = isMembers(analysis) ? analysis : ({} as Members)
+      const { id, type, params } = isJsonObject(analysis) ? analysis : ({} as JsonObject)
       if (type !== 'source')
         throw errors.mapInvalid(`Unsupported analysis ${shortened(type)}: this server has only source`)
-      const query = isMembers(params) ? params.query : undefined
+      const query = isJsonObject(params) ? params.query : undefined
       if (typeof id !== 'string' || !id.isWellFormed() || typeof query !== 'string')
         throw errors.mapInvalid('An analysis of type source needs an id and params.query')
       return [id, query]
@@ -165,7 +166,7 @@ function* readDataviews(
   analyses: ReadonlyMap<string, string>,
 ): Generator<undefined, readonly Dataview[]> {
   if (raw === undefined || raw === null) return []
-  if (!isMembers(raw)) throw errors.dataviewInvalid('"dataviews" must be a valid JSON object')
+  if (!isJsonObject(raw)) throw errors.dataviewInvalid('"dataviews" must be a valid JSON object')
   const entries = Object.entries(raw)
   if (entries.length > mostDataviews)
     throw errors.dataviewInvalid(`A map has at most ${mostDataviews} dataviews`)
@@ -183,7 +184,7 @@ const mostDataviews = 100
 
 /** `{"dataviews":{"name":{"accept":[...]}}}`. */
 function readFilters(raw: unknown, dataviews: readonly Dataview[]): readonly ColumnFilter[] {
-  const given = isMembers(raw) && isMembers(raw.dataviews) ? raw.dataviews : {}
+  const given = isJsonObject(raw) && isJsonObject(raw.dataviews) ? raw.dataviews : {}
   return Object.entries(given).flatMap(([name, filter]) => {
     const dataview = dataviews.find((each) => each.name === name)
     if (!dataview)
@@ -193,14 +194,14 @@ function readFilters(raw: unknown, dataviews: readonly Dataview[]): readonly Col
 }
 
 /** The filters of the dataviews with the same analysis as this layer. */
-function filtersOf({ sql, source }: Members, { dataviews, filters }: Sources): readonly ColumnFilter[] {
-  const id = isMembers(source) && typeof sql !== 'string' ? source.id : undefined
+function filtersOf({ sql, source }: JsonObject, { dataviews, filters }: Sources): readonly ColumnFilter[] {
+  const id = isJsonObject(source) && typeof sql !== 'string' ? source.id : undefined
   const own = dataviews.filter(({ sourceId }) => sourceId === id).map(({ name }) => name)
   return filters.filter(({ dataview }) => own.includes(dataview))
 }
 
 function typeOf(layer: unknown, index: number): string {
-  if (!isMembers(layer) || !isMembers(layer.options))
+  if (!isJsonObject(layer) || !isJsonObject(layer.options))
     throw errors.mapInvalid(`Missing options from layer ${index} of layergroup config`)
   const { type = 'mapnik' } = layer
   if (type === 'cartodb' || type === 'mapnik') return 'mapnik'
@@ -210,13 +211,13 @@ function typeOf(layer: unknown, index: number): string {
   )
 }
 
-function readLayer(layer: Members, index: number, types: readonly string[], sources: Sources): MapLayer {
+function readLayer(layer: JsonObject, index: number, types: readonly string[], sources: Sources): MapLayer {
   const type = types[index]!
   const place = types.slice(0, index).filter((other) => other === type).length
   const id = layer.id ?? `${type === 'mapnik' ? '' : `${type}-`}layer${place}`
   if (typeof id !== 'string' || id === '' || id.length > 255 || id.includes(',') || !id.isWellFormed())
     throw errors.mapInvalid(`The id of layer ${index} must be text without a comma`)
-  const options = layer.options as Members
+  const options = layer.options as JsonObject
   const attribution = typeof options.attribution === 'string' ? options.attribution : undefined
   const read = { id, index, type, template: sources.templates[index] ?? null, attribution }
   if (type !== 'mapnik') return { ...read, source: null }
@@ -227,12 +228,12 @@ function readLayer(layer: Members, index: number, types: readonly string[], sour
   }
 }
 
-function readSource(options: Members, index: number, sources: Sources): LayerSource {
+function readSource(options: JsonObject, index: number, sources: Sources): LayerSource {
   const { geom_column: geomColumn = 'the_geom_webmercator', srid = 3857, metadata = {} } = options
   if (typeof geomColumn !== 'string' || geomColumn === '')
     throw errors.mapInvalid('geom_column must be the name of a column')
   if (!isWhole(srid, 1, 998_999)) throw errors.mapInvalid('srid must be the number of a reference system')
-  if (!isMembers(metadata)) throw errors.mapInvalid('metadata must be an object')
+  if (!isJsonObject(metadata)) throw errors.mapInvalid('metadata must be an object')
   return {
     ...namedSql(wrapped(textOfLayer(options, index, sources.analyses), options.sql_wrap), sources.read),
     // As clients write it in SQL.
@@ -264,12 +265,12 @@ function namedSql(text: string, read: Map<string, NamedSql>): NamedSql {
 
 /** Its SQL, or that of its analysis. */
 export function textOfLayer(
-  { sql, source }: Members,
+  { sql, source }: JsonObject,
   index: number,
   analyses: ReadonlyMap<string, string>,
 ): string {
   if (typeof sql === 'string' && sql.trim() !== '') return sql
-  const id = isMembers(source) ? source.id : undefined
+  const id = isJsonObject(source) ? source.id : undefined
   const found = typeof id === 'string' ? analyses.get(id) : undefined
   if (found !== undefined) return found
   if (id !== undefined)
@@ -293,7 +294,7 @@ const sqlHole = /<%=\s*sql\s*%>/
 const tooLong = () =>
   errors.mapInvalid(`The sql of a layer in its sql_wrap is longer than ${maxSqlLength} characters`)
 
-export function zoomsOf({ minzoom, maxzoom }: Members): Readonly<{ minzoom: number; maxzoom: number }> {
+export function zoomsOf({ minzoom, maxzoom }: JsonObject): Readonly<{ minzoom: number; maxzoom: number }> {
   const known = (value: unknown, name: string, fallback: number) => {
     if (value === undefined || value === null) return fallback
     if (typeof value === 'number' && Number.isFinite(value)) return value
@@ -303,7 +304,7 @@ export function zoomsOf({ minzoom, maxzoom }: Members): Readonly<{ minzoom: numb
 }
 
 function bufferOf(buffersize: unknown): number {
-  const pixels = isMembers(buffersize) ? (buffersize.mvt ?? defaultBuffer) : defaultBuffer
+  const pixels = isJsonObject(buffersize) ? (buffersize.mvt ?? defaultBuffer) : defaultBuffer
   if (typeof pixels !== 'number') throw errors.mapInvalid('Buffer size of format "mvt" must be a number')
   if (pixels >= 0 && pixels <= pixelsOfTile) return pixels
   throw errors.mapInvalid(`Buffer size of format "mvt" must be from 0 to ${pixelsOfTile}`)
@@ -312,7 +313,7 @@ function bufferOf(buffersize: unknown): number {
 const defaultBuffer = 64
 
 /** One for all layers. */
-function extentsOf(options: readonly Members[]): Pick<CheckedMapConfig, 'extent' | 'simplifyExtent'> {
+function extentsOf(options: readonly JsonObject[]): Pick<CheckedMapConfig, 'extent' | 'simplifyExtent'> {
   const given =
     sameIn(options, ({ vector_extent }) => vector_extent ?? defaultExtent, 'extent') ?? defaultExtent
   const isGiven = options.some(({ vector_extent }) => vector_extent !== undefined)
@@ -331,7 +332,7 @@ const defaultExtent = 4096
 const defaultSimplifyExtent = 256
 
 /** Undefined if there are none. */
-function sameIn(options: readonly Members[], read: (each: Members) => unknown, name: string): unknown {
+function sameIn(options: readonly JsonObject[], read: (each: JsonObject) => unknown, name: string): unknown {
   const values = [...new Set(options.map(read))]
   if (values.length > 1)
     throw errors.mapInvalid(`Multiple ${name} values in mapConfig (${shortened(values)})`)

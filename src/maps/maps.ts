@@ -3,6 +3,7 @@ import type { Account, Principal } from '../auth/account.ts'
 import type { Directory } from '../auth/directory.ts'
 import type { Config } from '../config/config.ts'
 import type { TilePlace } from '../contract/documents.ts'
+import type { JsonObject } from '../contract/text/json-object.ts'
 import { errors } from '../errors.ts'
 import type { Databases } from '../postgres/databases.ts'
 import type { AbortLike } from '../postgres/pools/interruption.ts'
@@ -14,13 +15,13 @@ import type { Tile, TileClient, TilePart, Tiles } from '../tiles/tiles.ts'
 import { readFeature } from './attributes.ts'
 import { chooseLayer, chooseLayers, type TiledLayer } from './choose-layers.ts'
 import { columnsSql, findGeometry } from './columns.ts'
+import { letOthersIn, textOfConfig } from './config-text.ts'
 import { computeDataview } from './dataview.ts'
 import type { DataviewRequest } from './dataview-sql.ts'
 import { drawMapTile, type KnownPlans } from './draw-map-tile.ts'
 import { readLayerSql, wholeWorld } from './layer-sql.ts'
 import { type CheckedMapConfig, type MapLayer, mapIdOf, withoutCredentials } from './map-config.ts'
 import { deleteExpiredMaps, findMap, saveMap } from './map-store.ts'
-import { letOthersIn, type Members, textOfConfig } from './members.ts'
 import { type FoundTemplates, NamedLayers, type ReadConfig, type ReaderOf } from './named/named-layers.ts'
 import type { LayerPlan } from './plan-layer.ts'
 import { layerError, type PlannedLayer, planLayers, statsMs } from './plan-map.ts'
@@ -293,7 +294,7 @@ export class Maps {
   }
 
   /** The attributes of a feature, if the layer tells them. */
-  feature({ config, readerOf }: OpenedMap, layer: string, fid: string, gone: AbortLike): Promise<Members> {
+  feature({ config, readerOf }: OpenedMap, layer: string, fid: string, gone: AbortLike): Promise<JsonObject> {
     const found = chooseLayer(config.layers, layer)
     if (!found.source?.attributes) throw errors.mapInvalid(`Layer ${layer} has no exposed attributes`)
     const { sql, attributes } = found.source
@@ -306,7 +307,7 @@ export class Maps {
     name: string,
     request: DataviewRequest,
     gone: AbortLike,
-  ): Promise<Members> {
+  ): Promise<JsonObject> {
     const found = config.dataviews.find((dataview) => dataview.name === name)
     if (!found) throw errors.dataviewInvalid(`Dataview '${name}' does not exist`)
     const names = config.dataviews

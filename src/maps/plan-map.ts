@@ -12,10 +12,10 @@ import {
   readAggregation,
 } from './aggregation.ts'
 import { columnsSql } from './columns.ts'
+import { shortened } from './config-text.ts'
 import { wholeWorld } from './layer-sql.ts'
 import { geometryTypeSql, type LayerStats, readStats } from './layer-stats.ts'
 import type { LayerSource, MapLayer } from './map-config.ts'
-import { shortened } from './members.ts'
 import { type LayerPlan, planLayer } from './plan-layer.ts'
 
 export type PlannedLayer = Readonly<{

@@ -1,6 +1,6 @@
+import { isJsonObject, type JsonObject } from '../contract/text/json-object.ts'
 import { quoteLiteral, quoteName } from '../contract/text/quote.ts'
 import { errors } from '../errors.ts'
-import { isMembers, type Members } from './members.ts'
 
 /** The filter of a dataview: of categories, or of a range of numbers or dates. */
 export type ColumnFilter = Readonly<{
@@ -13,7 +13,7 @@ export type ColumnFilter = Readonly<{
 }>
 
 export function readColumnFilter(dataview: string, column: string, raw: unknown): ColumnFilter {
-  const given = isMembers(raw) ? raw : ({} as Members)
+  const given = isJsonObject(raw) ? raw : ({} as JsonObject)
   const [min, max] = [given.min, given.max].map((value) => (isNumber(value) ? value : undefined))
   const [accept, reject] = [given.accept, given.reject].map((value) =>
     Array.isArray(value) ? value.map(literalOf) : undefined,

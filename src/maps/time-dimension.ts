@@ -1,7 +1,8 @@
+import { isJsonObject, type JsonObject } from '../contract/text/json-object.ts'
 import { quoteLiteral, quoteName } from '../contract/text/quote.ts'
 import { errors } from '../errors.ts'
 import type { PropertyKind } from '../tiles/tile-layer.ts'
-import { isMembers, type Members, shortened } from './members.ts'
+import { shortened } from './config-text.ts'
 
 /** Points of one period of time are one group: `group` of a dimension. */
 export type TimeGroup = Readonly<{
@@ -17,10 +18,10 @@ export type TimeGroup = Readonly<{
 }>
 
 /** Undefined: the dimension is the column itself. */
-export function readTimeGroup(name: string, { group, format }: Members): TimeGroup | undefined {
+export function readTimeGroup(name: string, { group, format }: JsonObject): TimeGroup | undefined {
   if (group === undefined || group === null) return undefined
   const fail = (text: string) => errors.mapInvalid(`Invalid time dimension ${shortened(name)}: ${text}`)
-  if (!isMembers(group)) throw fail('group must be an object')
+  if (!isJsonObject(group)) throw fail('group must be an object')
   if (format !== undefined && format !== null && format !== 'iso' && format !== 'number')
     throw fail(`the format ${shortened(format)} is neither iso nor number`)
   const { units, count = 1, timezone = 'utc', starting } = group

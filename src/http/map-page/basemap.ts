@@ -1,12 +1,16 @@
 import type { Basemap } from '../../config/config-variables.ts'
-import type { Members } from '../../maps/members.ts'
+import type { JsonObject } from '../../contract/text/json-object.ts'
 import { basemapPrefix } from '../../maps/named/view-style.ts'
 import { escapeHtml } from '../console/console-files.ts'
 
 export const themes = ['light', 'dark'] as const
 export type Theme = (typeof themes)[number]
 
-type Drawn = Readonly<{ kind: 'world' | 'none' | 'tiles'; sources: Members; layers: readonly Members[] }>
+type Drawn = Readonly<{
+  kind: 'world' | 'none' | 'tiles'
+  sources: JsonObject
+  layers: readonly JsonObject[]
+}>
 type BasemapOptions = Readonly<{ world: string | undefined; theme: Theme; allowed: readonly Basemap[] }>
 
 /** What is drawn below the layers of a map. An address that is no longer allowed draws nothing. */

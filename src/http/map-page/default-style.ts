@@ -1,14 +1,14 @@
-import type { Members } from '../../maps/members.ts'
+import type { JsonObject } from '../../contract/text/json-object.ts'
 import type { Theme } from './basemap.ts'
 
 /** For a map without a style: each layer in a colour of its own, whatever its geometries are. */
-export function defaultStyle(layerIds: readonly string[], theme: Theme): readonly Members[] {
+export function defaultStyle(layerIds: readonly string[], theme: Theme): readonly JsonObject[] {
   const parts = layerIds.map((id, at) => partsOf(id, colours[at % colours.length]!, theme))
   // Points above lines above areas.
   return [0, 1, 2].flatMap((kind) => parts.map((each) => each[kind]!))
 }
 
-function partsOf(source: string, colour: string, theme: Theme): readonly Members[] {
+function partsOf(source: string, colour: string, theme: Theme): readonly JsonObject[] {
   const from = { source, 'source-layer': source }
   const edge = theme === 'dark' ? '#0f1216' : '#ffffff'
   return [

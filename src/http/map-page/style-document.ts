@@ -1,8 +1,8 @@
 import type { Basemap } from '../../config/config-variables.ts'
 import type { MapPageMetadata, StyleDocument, TileJson } from '../../contract/documents.ts'
+import type { JsonObject } from '../../contract/text/json-object.ts'
 import type { CheckedMapConfig } from '../../maps/map-config.ts'
 import type { InstantiatedMap } from '../../maps/maps.ts'
-import type { Members } from '../../maps/members.ts'
 import type { ShownMap } from '../../maps/named/named-maps.ts'
 import { withSourceLayers } from '../../maps/named/view-style.ts'
 import { escapeHtml } from '../console/console-files.ts'
@@ -71,7 +71,7 @@ function tilesOf({ stored, token }: ShownMap['template'], layer: number | 'all',
   return `${url}/api/v1/map/named/${stored.name}/${layer}/{z}/{x}/{y}.mvt${query}`
 }
 
-function sourcesOf({ config, template }: ShownMap, url: string): Members {
+function sourcesOf({ config, template }: ShownMap, url: string): JsonObject {
   return Object.fromEntries(
     tiledLayers(config).map(({ id, index, attribution }) => [
       id,
@@ -101,7 +101,7 @@ const deepestZoom = 22
 
 const tiledLayers = ({ layers }: CheckedMapConfig) => layers.filter(({ source }) => source !== null)
 
-const layersOf = (style: readonly Members[] | undefined, config: CheckedMapConfig, theme: Theme) =>
+const layersOf = (style: readonly JsonObject[] | undefined, config: CheckedMapConfig, theme: Theme) =>
   style
     ? withSourceLayers(style)
     : defaultStyle(

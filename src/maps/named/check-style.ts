@@ -1,17 +1,21 @@
 import { text } from 'node:stream/consumers'
 import type { Account } from '../../auth/account.ts'
+import type { JsonObject } from '../../contract/text/json-object.ts'
 import { spawnPiped } from '../../convert/spawn-piped.ts'
 import { errors } from '../../errors.ts'
 import { packageFile } from '../../files/package-file.ts'
 import { Slots } from '../../postgres/pools/slots.ts'
-import type { Members } from '../members.ts'
 
 /** Checks styles with MapLibre's own library, in a process of its own: see `check-style.mjs`. */
 export class StyleChecks {
   readonly #slots = new Slots({ total: 2, perRole: 1, perAccount: 1, anonymousPerAccount: 1 })
 
   /** Throws with the place of the first fault. `sources`: the ids of the layers of the map. */
-  async check({ username }: Account, layers: readonly Members[], sources: readonly string[]): Promise<void> {
+  async check(
+    { username }: Account,
+    layers: readonly JsonObject[],
+    sources: readonly string[],
+  ): Promise<void> {
     const holder = { account: username, role: username }
     const leave = await this.#slots.take(holder, waitMs, () => errors.stylesBusy(5))
     try {

@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
+import { isJsonObject, type JsonObject } from '../../contract/text/json-object.ts'
 import { errors } from '../../errors.ts'
 import { inLayer } from '../../tiles/in-layer.ts'
 import {
@@ -9,17 +10,16 @@ import {
   tooManyLayers,
   zoomsOf,
 } from '../map-config.ts'
-import { isMembers, type Members } from '../members.ts'
 import { renderTemplate } from './template.ts'
 import type { StoredTemplate } from './template-store.ts'
 
 /** `templates`: of the layers by their place; null: a layer of the map itself. */
 export type ExpandedLayers = Readonly<{ raw: unknown; templates: readonly (LayerTemplate | null)[] }>
 
-export type NamedLayer = Members & Readonly<{ options: Members }>
+export type NamedLayer = JsonObject & Readonly<{ options: JsonObject }>
 
 export const isNamed = (layer: unknown): layer is NamedLayer =>
-  isMembers(layer) && layer.type === 'named' && isMembers(layer.options)
+  isJsonObject(layer) && layer.type === 'named' && isJsonObject(layer.options)
 
 /** Names a named layer in errors. */
 export const labelOf = ({ id }: NamedLayer, index: number) => ({
@@ -36,9 +36,9 @@ export async function expandLayers(
   raw: unknown,
   templates: ReadonlyMap<string, StoredTemplate>,
 ): Promise<ExpandedLayers> {
-  if (!isMembers(raw) || !Array.isArray(raw.layers) || !raw.layers.some(isNamed))
+  if (!isJsonObject(raw) || !Array.isArray(raw.layers) || !raw.layers.some(isNamed))
     return { raw, templates: [] }
-  const documents = new Map<string, Members>()
+  const documents = new Map<string, JsonObject>()
   const layers: unknown[] = []
   const places: (LayerTemplate | null)[] = []
   let left = mostCharacters
@@ -71,17 +71,20 @@ export async function expandLayers(
 const mostCharacters = 256 * 1_024
 
 /** What of a template becomes layers of another map. */
-function documentOf({ template }: StoredTemplate): Members {
-  const { layergroup, placeholders } = JSON.parse(template) as { layergroup: Members; placeholders: unknown }
+function documentOf({ template }: StoredTemplate): JsonObject {
+  const { layergroup, placeholders } = JSON.parse(template) as {
+    layergroup: JsonObject
+    placeholders: unknown
+  }
   const { layers, analyses, minzoom, maxzoom } = layergroup
   return { layergroup: { layers, analyses, minzoom, maxzoom }, placeholders }
 }
 
 /** The layers of a template, filled with the values that the named layer has for its placeholders. */
-function layersOf(document: Members, { id, options }: NamedLayer): readonly Members[] {
+function layersOf(document: JsonObject, { id, options }: NamedLayer): readonly JsonObject[] {
   const { config } = options
-  const group = renderTemplate(document, isMembers(config) ? config : {}) as Members & {
-    layers: readonly Members[]
+  const group = renderTemplate(document, isJsonObject(config) ? config : {}) as JsonObject & {
+    layers: readonly JsonObject[]
   }
   const { layers } = group
   if (layers.length > mostLayers) throw tooManyLayers()
@@ -96,7 +99,7 @@ function layersOf(document: Members, { id, options }: NamedLayer): readonly Memb
   }))
 }
 
-function ownId({ id }: Members, index: number): string {
+function ownId({ id }: JsonObject, index: number): string {
   if (id === undefined || id === null) return String(index)
   if (typeof id === 'string') return id
   throw errors.mapInvalid(`The id of layer ${index} must be text without a comma`)
@@ -104,13 +107,13 @@ function ownId({ id }: Members, index: number): string {
 
 /** The options as in its own map: with the SQL of its analyses, and only at its zooms. */
 function ownOptions(
-  { type, options }: Members,
+  { type, options }: JsonObject,
   index: number,
   queries: ReadonlyMap<string, string>,
-  group: Members,
-): Members {
+  group: JsonObject,
+): JsonObject {
   // A layer must not find an analysis of the other map: that SQL would run as the key of the template.
-  const { source, ...rest } = options as Members
+  const { source, ...rest } = options as JsonObject
   if (type === 'http' || type === 'plain') return rest
   const own = zoomsOf(rest)
   const whole = zoomsOf(group)
@@ -119,5 +122,5 @@ function ownOptions(
     maxzoom: Math.min(own.maxzoom, whole.maxzoom),
   }
   if (source === undefined) return { ...rest, ...zooms }
-  return { ...rest, ...zooms, sql: textOfLayer(options as Members, index, queries) }
+  return { ...rest, ...zooms, sql: textOfLayer(options as JsonObject, index, queries) }
 }

@@ -1,9 +1,9 @@
+import { isJsonObject, type JsonObject } from '../../contract/text/json-object.ts'
 import type { Secrets } from '../../secrets.ts'
-import { isMembers, type Members } from '../members.ts'
 import { isNamed, type NamedLayer } from './expand-layers.ts'
 
 /** Encrypts the tokens that the named layers of a template have for other templates. */
-export const sealLayerTokens = (document: Members, { seal }: Secrets): Members =>
+export const sealLayerTokens = (document: JsonObject, { seal }: Secrets): JsonObject =>
   withLayers(document, (layer) => {
     const { auth_tokens: tokens, ...rest } = layer.options
     if (tokens === undefined) return layer
@@ -14,23 +14,23 @@ export const sealLayerTokens = (document: Members, { seal }: Secrets): Members =
   })
 
 /** The same document as it was sent. */
-export const openLayerTokens = (document: Members, { open }: Secrets): Members =>
+export const openLayerTokens = (document: JsonObject, { open }: Secrets): JsonObject =>
   withLayers(document, (layer) => {
     const { auth_tokens: tokens, ...rest } = layer.options
-    const text = isMembers(tokens) ? tokens[sealed] : undefined
+    const text = isJsonObject(tokens) ? tokens[sealed] : undefined
     if (typeof text !== 'string') return layer
     return { ...layer, options: { ...rest, auth_tokens: JSON.parse(open(Buffer.from(text, 'base64'))) } }
   })
 
-export const hasNamedLayers = ({ layergroup }: Members): boolean =>
-  isMembers(layergroup) && Array.isArray(layergroup.layers) && layergroup.layers.some(isNamed)
+export const hasNamedLayers = ({ layergroup }: JsonObject): boolean =>
+  isJsonObject(layergroup) && Array.isArray(layergroup.layers) && layergroup.layers.some(isNamed)
 
 const sealed = 'sealed'
 
-function withLayers(document: Members, change: (layer: NamedLayer) => NamedLayer): Members {
+function withLayers(document: JsonObject, change: (layer: NamedLayer) => NamedLayer): JsonObject {
   const { layergroup } = document
   if (!hasNamedLayers(document)) return document
   const { layers } = layergroup as { layers: readonly unknown[] }
   const changed = layers.map((layer) => (isNamed(layer) ? change(layer) : layer))
-  return { ...document, layergroup: { ...(layergroup as Members), layers: changed } }
+  return { ...document, layergroup: { ...(layergroup as JsonObject), layers: changed } }
 }

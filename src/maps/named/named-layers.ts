@@ -1,5 +1,6 @@
 import type { Account, Principal } from '../../auth/account.ts'
 import type { Directory } from '../../auth/directory.ts'
+import { isJsonObject, type JsonObject } from '../../contract/text/json-object.ts'
 import { errors } from '../../errors.ts'
 import type { Databases } from '../../postgres/databases.ts'
 import type { Secrets } from '../../secrets.ts'
@@ -11,7 +12,6 @@ import {
   readMapConfig,
   tooManyLayers,
 } from '../map-config.ts'
-import { isMembers, type Members } from '../members.ts'
 import { expandLayers, isNamed, labelOf, type NamedLayer } from './expand-layers.ts'
 import { isTemplateName } from './template.ts'
 import { findTemplateHeads, findTemplates, type StoredTemplate, type TemplateHead } from './template-store.ts'
@@ -80,7 +80,7 @@ export class NamedLayers {
         throw inLayer(error, labelOf(layer, index))
       }
     })
-    return { raw: { ...(raw as Members), layers }, templates, tokens: [...tokens] }
+    return { raw: { ...(raw as JsonObject), layers }, templates, tokens: [...tokens] }
   }
 
   /** The templates of a config that was kept. Undefined if one of them has changed since, or is gone. */
@@ -147,7 +147,7 @@ type FindByNames<T> = (
 ) => Promise<readonly T[]>
 
 const layersIn = (raw: unknown): readonly unknown[] =>
-  isMembers(raw) && Array.isArray(raw.layers) ? raw.layers : []
+  isJsonObject(raw) && Array.isArray(raw.layers) ? raw.layers : []
 
 const namesIn = (layers: readonly NamedLayer[]): readonly string[] => [
   ...new Set(layers.map(({ options }) => options.name).filter(isTemplateName)),

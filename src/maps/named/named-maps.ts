@@ -3,15 +3,16 @@ import { LRUCache } from 'lru-cache'
 import type { Account, Principal } from '../../auth/account.ts'
 import type { Directory } from '../../auth/directory.ts'
 import type { Config } from '../../config/config.ts'
+import { isJsonObject, type JsonObject } from '../../contract/text/json-object.ts'
 import { AppError, errors } from '../../errors.ts'
 import type { Databases } from '../../postgres/databases.ts'
 import type { AbortLike } from '../../postgres/pools/interruption.ts'
 import type { Secrets } from '../../secrets.ts'
 import type { Bounds } from '../../tiles/describe-layers.ts'
 import type { Tiles } from '../../tiles/tiles.ts'
+import { letOthersIn } from '../config-text.ts'
 import type { CheckedMapConfig } from '../map-config.ts'
 import type { InstantiatedMap, Maps, OpenedMap } from '../maps.ts'
-import { isMembers, letOthersIn, type Members } from '../members.ts'
 import { StyleChecks } from './check-style.ts'
 import { hasNamedLayers, openLayerTokens, sealLayerTokens } from './layer-tokens.ts'
 import { boundsOfMap } from './map-bounds.ts'
@@ -44,7 +45,7 @@ type NamedMapsParts = Readonly<{
 
 /** What the text of a template says. */
 type TemplateText = Readonly<{
-  document: Members
+  document: JsonObject
   /** The config that the defaults of its placeholders make. */
   defaults: unknown
   /** Characters of both. */
@@ -108,13 +109,16 @@ export class NamedMaps {
     return name
   }
 
-  async read(principal: Principal, name: string): Promise<Readonly<{ template: Members; runs_as: string }>> {
+  async read(
+    principal: Principal,
+    name: string,
+  ): Promise<Readonly<{ template: JsonObject; runs_as: string }>> {
     const found = await findTemplate(this.#control, principal.account, name)
     const own = ownOnly(principal)
     if (!found || (own !== undefined && found.key.id !== own)) throw notFound(principal.account, name)
     const document = this.#documentOf(found)
     const tokens = this.#tokensOf(found)
-    const auth = isMembers(document.auth) ? document.auth : {}
+    const auth = isJsonObject(document.auth) ? document.auth : {}
     const template = tokens ? { ...document, auth: { ...auth, valid_tokens: tokens } } : document
     return { template, runs_as: found.key.name }
   }
@@ -198,7 +202,7 @@ export class NamedMaps {
 
   async instantiate(template: OpenTemplate, given: unknown, gone: AbortLike): Promise<InstantiatedMap> {
     const { document, principal, stored } = template
-    const config = renderTemplate(document, isMembers(given) ? given : {})
+    const config = renderTemplate(document, isJsonObject(given) ? given : {})
     return this.#parts.maps.instantiate(principal, config, gone, stored.revision)
   }
 
@@ -247,7 +251,7 @@ export class NamedMaps {
     const { document } = template
     if (document.view === undefined || document.view === null) return template
     // A template that only says where to look need not make a map by its defaults.
-    const needsLayers = isMembers(document.view) && (document.view.style ?? document.view.popup)
+    const needsLayers = isJsonObject(document.view) && (document.view.style ?? document.view.popup)
     const layergroup = renderTemplate(document, {})
     requireOwnIds(layergroup)
     const layerIds = needsLayers
@@ -274,8 +278,8 @@ export class NamedMaps {
     return text
   }
 
-  #documentOf({ template }: StoredTemplate): Members {
-    return openLayerTokens(JSON.parse(template) as Members, this.#parts.secrets)
+  #documentOf({ template }: StoredTemplate): JsonObject {
+    return openLayerTokens(JSON.parse(template) as JsonObject, this.#parts.secrets)
   }
 
   #stored({ name, document, validTokens }: Template): NewTemplate {

@@ -1,5 +1,6 @@
+import { isJsonObject, type JsonObject } from '../../contract/text/json-object.ts'
 import { errors } from '../../errors.ts'
-import { isMembers, type Members, shortened, textOfConfig } from '../members.ts'
+import { shortened, textOfConfig } from '../config-text.ts'
 import { Filling, type PlacedValue, type PlacedValues, type PlaceholderType } from './filling.ts'
 import { placeInSql } from './template-sql.ts'
 import { longestToken } from './viewer-tokens.ts'
@@ -8,14 +9,14 @@ import { longestToken } from './viewer-tokens.ts'
 export type Template = Readonly<{
   name: string
   /** Without `auth.valid_tokens`. */
-  document: Members
+  document: JsonObject
   /** Null: anyone may open it. */
   validTokens: readonly string[] | null
 }>
 
 /** Throws on the first fault. */
 export function readTemplate(raw: unknown): Template {
-  if (!isMembers(raw)) throw errors.mapInvalid('The template must be a JSON object')
+  if (!isJsonObject(raw)) throw errors.mapInvalid('The template must be a JSON object')
   textOfConfig(raw, maxTemplateLength)
   const { api_key: _key, client: _client, ...sent } = raw
   if (sent.version !== '0.0.1') throw errors.mapInvalid(`Unsupported template version ${shown(sent.version)}`)
@@ -26,20 +27,20 @@ export function readTemplate(raw: unknown): Template {
   requirePlaceholders(sent.placeholders)
   const { auth } = sent
   if (auth === undefined || auth === null) return { name, document: rendering(sent), validTokens: null }
-  if (!isMembers(auth)) throw errors.mapInvalid('auth must be an object with a method')
+  if (!isJsonObject(auth)) throw errors.mapInvalid('auth must be an object with a method')
   const { valid_tokens: _tokens, ...method } = auth
   return { name, document: rendering({ ...sent, auth: method }), validTokens: tokensOf(auth) }
 }
 
 /** The same document. Throws if its defaults make no map. */
-function rendering(document: Members): Members {
+function rendering(document: JsonObject): JsonObject {
   renderTemplate(document, {})
   return document
 }
 
 function requirePlaceholders(placeholders: unknown): void {
   if (placeholders === undefined || placeholders === null) return
-  if (!isMembers(placeholders)) throw errors.mapInvalid('placeholders must be an object')
+  if (!isJsonObject(placeholders)) throw errors.mapInvalid('placeholders must be an object')
   if (Object.keys(placeholders).length > mostPlaceholders)
     throw errors.mapInvalid(`A template has at most ${mostPlaceholders} placeholders`)
 }
@@ -51,19 +52,19 @@ export const isTemplateName = (name: unknown): name is string =>
   typeof name === 'string' && /^[A-Za-z0-9][A-Za-z0-9_-]{0,254}$/.test(name)
 
 function requireLayers(layergroup: unknown): void {
-  if (!isMembers(layergroup)) throw errors.mapInvalid('Missing layergroup')
+  if (!isJsonObject(layergroup)) throw errors.mapInvalid('Missing layergroup')
   const { layers } = layergroup
   if (!Array.isArray(layers) || layers.length === 0)
     throw errors.mapInvalid('Missing or empty layers array from layergroup config')
   const without = layers.flatMap((layer: unknown, index) =>
-    isMembers(layer) && isMembers(layer.options) ? [] : [index],
+    isJsonObject(layer) && isJsonObject(layer.options) ? [] : [index],
   )
   if (without.length > 0)
     throw errors.mapInvalid(`Missing \`options\` in layergroup config for layers: ${without.join(', ')}`)
 }
 
 /** An `auth` that is not understood must never make an open map. */
-function tokensOf({ method, valid_tokens: tokens }: Members): readonly string[] | null {
+function tokensOf({ method, valid_tokens: tokens }: JsonObject): readonly string[] | null {
   if (method === 'open' && tokens === undefined) return null
   if (method === 'open') throw errors.mapInvalid("valid_tokens need the authentication method 'token'")
   if (method === undefined) throw errors.mapInvalid('auth must be an object with a method')
@@ -82,7 +83,7 @@ function tokensOf({ method, valid_tokens: tokens }: Members): readonly string[] 
 const mostTokens = 100
 
 /** The config of a map of this template. Missing values are the defaults, unknown ones are ignored. */
-export function renderTemplate(document: Members, given: Members): unknown {
+export function renderTemplate(document: JsonObject, given: JsonObject): unknown {
   const { layergroup } = document
   const rendered = filled(layergroup, '', new Filling(valuesOf(document, given)))
   const types = typesIn(layergroup)
@@ -92,17 +93,17 @@ export function renderTemplate(document: Members, given: Members): unknown {
 }
 
 const typesIn = (layergroup: unknown): readonly unknown[] =>
-  isMembers(layergroup) && Array.isArray(layergroup.layers)
-    ? layergroup.layers.map((layer: unknown) => (isMembers(layer) ? layer.type : undefined))
+  isJsonObject(layergroup) && Array.isArray(layergroup.layers)
+    ? layergroup.layers.map((layer: unknown) => (isJsonObject(layer) ? layer.type : undefined))
     : []
 
-function valuesOf({ placeholders }: Members, given: Members): PlacedValues {
-  const known = isMembers(placeholders) ? placeholders : {}
+function valuesOf({ placeholders }: JsonObject, given: JsonObject): PlacedValues {
+  const known = isJsonObject(placeholders) ? placeholders : {}
   return Object.fromEntries(
     Object.entries(known).map(([name, placeholder]) => {
       if (!/^[A-Za-z]\w{0,62}$/.test(name))
         throw errors.mapInvalid(`Invalid characters in placeholder name '${shown(name)}'`)
-      if (!isMembers(placeholder) || placeholder.default === undefined)
+      if (!isJsonObject(placeholder) || placeholder.default === undefined)
         throw errors.mapInvalid(`Missing default for placeholder '${name}'`)
       if (placeholder.type === undefined) throw errors.mapInvalid(`Missing type for placeholder '${name}'`)
       const value = Object.hasOwn(given, name) ? given[name] : placeholder.default
@@ -139,7 +140,7 @@ const isType = (type: unknown): type is PlaceholderType =>
 /** Fills each text in an object or a list. */
 function filled(value: unknown, member: string, filling: Filling): unknown {
   if (Array.isArray(value)) return value.map((each) => filled(each, member, filling))
-  if (isMembers(value))
+  if (isJsonObject(value))
     return Object.fromEntries(
       Object.entries(value).map(([name, each]) => [name, filled(each, name, filling)]),
     )

@@ -1,14 +1,14 @@
+import { isJsonObject, type JsonObject } from '../../contract/text/json-object.ts'
 import { errors } from '../../errors.ts'
-import { isMembers, type Members } from '../members.ts'
 
 /** The ids of what the basemap draws begin so. */
 export const basemapPrefix = 'basemap:'
 
 /** Throws if a layer of the map has the id of a source of the basemap. */
 export function requireOwnIds(layergroup: unknown): void {
-  const layers = isMembers(layergroup) && Array.isArray(layergroup.layers) ? layergroup.layers : []
+  const layers = isJsonObject(layergroup) && Array.isArray(layergroup.layers) ? layergroup.layers : []
   const at = layers.findIndex(
-    (layer) => isMembers(layer) && typeof layer.id === 'string' && layer.id.startsWith(basemapPrefix),
+    (layer) => isJsonObject(layer) && typeof layer.id === 'string' && layer.id.startsWith(basemapPrefix),
   )
   if (at >= 0) throw fault(`layergroup.layers[${at}].id`, `must not begin with ${basemapPrefix}`)
 }
@@ -17,7 +17,7 @@ export function requireOwnIds(layergroup: unknown): void {
  * Reads the layers of a MapLibre style. Checks what MapLibre does not: that they use the layers of this map alone, and that no image or
  * font is an address. Throws on the first fault, with its place.
  */
-export function readStyle(raw: unknown, layerIds: readonly string[]): readonly Members[] | undefined {
+export function readStyle(raw: unknown, layerIds: readonly string[]): readonly JsonObject[] | undefined {
   if (raw === undefined || raw === null) return undefined
   if (!Array.isArray(raw) || raw.length > mostLayers)
     throw fault('view.style', `must be a list of at most ${mostLayers} layers of a MapLibre style`)
@@ -27,7 +27,7 @@ export function readStyle(raw: unknown, layerIds: readonly string[]): readonly M
 }
 
 /** As MapLibre needs it: the layer of the tiles has the id of the layer of the map. */
-export const withSourceLayers = (style: readonly Members[]): readonly Members[] =>
+export const withSourceLayers = (style: readonly JsonObject[]): readonly JsonObject[] =>
   style.map((layer) => (layer.source === undefined ? layer : { ...layer, 'source-layer': layer.source }))
 
 const mostLayers = 100
@@ -35,8 +35,8 @@ const mostCharacters = 64 * 1_024
 /** Levels of an expression. */
 const deepest = 30
 
-function readStyleLayer(layer: unknown, place: string, layerIds: readonly string[]): Members {
-  if (!isMembers(layer)) throw fault(place, 'must be a layer of a MapLibre style')
+function readStyleLayer(layer: unknown, place: string, layerIds: readonly string[]): JsonObject {
+  if (!isJsonObject(layer)) throw fault(place, 'must be a layer of a MapLibre style')
   const { id, type, source, 'source-layer': sourceLayer } = layer
   const unknown = Object.keys(layer).find((name) => !members.has(name))
   if (unknown !== undefined) throw fault(`${place}.${unknown.slice(0, 100)}`, 'is unknown')
@@ -74,7 +74,7 @@ function requireNoAddress(value: unknown, { place, depth, isNamed }: Place): voi
   if (Array.isArray(value))
     for (const [at, each] of value.entries())
       requireNoAddress(each, { place: `${place}[${at}]`, depth: depth + 1, isNamed })
-  else if (isMembers(value))
+  else if (isJsonObject(value))
     for (const [name, each] of Object.entries(value))
       requireNoAddress(each, {
         place: `${place}.${name}`,

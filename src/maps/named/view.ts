@@ -1,6 +1,6 @@
 import type { Basemap } from '../../config/config-variables.ts'
+import { isJsonObject, type JsonObject } from '../../contract/text/json-object.ts'
 import { errors } from '../../errors.ts'
-import { isMembers, type Members } from '../members.ts'
 import { readStyle } from './view-style.ts'
 
 /** What the page of a named map shows in addition to its layers. */
@@ -8,7 +8,7 @@ export type View = Readonly<{
   title: string | undefined
   description: string | undefined
   /** Layers of a MapLibre style; undefined: each layer of the map in a colour of its own. */
-  style: readonly Members[] | undefined
+  style: readonly JsonObject[] | undefined
   /** `world`, `none` or an address. */
   basemap: string
   /** Columns by layer of the map. */
@@ -30,7 +30,7 @@ type LegendShape = (typeof legendShapes)[number]
 /** Reads `view` of a template; throws on the first fault, with its place. `layerIds`: of the layers that have tiles. */
 export function readView(raw: unknown, layerIds: readonly string[]): View {
   const view = raw ?? {}
-  if (!isMembers(view)) throw fault('view', 'must be an object')
+  if (!isJsonObject(view)) throw fault('view', 'must be an object')
   return {
     title: optionalText(view.title, 'view.title', 200),
     description: optionalText(view.description, 'view.description', 2_000),
@@ -51,7 +51,7 @@ export function requireBasemap({ basemap }: View, allowed: readonly Basemap[]): 
 
 function readPopup(raw: unknown, layerIds: readonly string[]): View['popup'] {
   if (raw === undefined || raw === null) return {}
-  if (!isMembers(raw)) throw fault('view.popup', 'must be an object with columns by layer')
+  if (!isJsonObject(raw)) throw fault('view.popup', 'must be an object with columns by layer')
   return Object.fromEntries(
     Object.entries(raw).map(([layer, columns]) => {
       const place = `view.popup.${layer.slice(0, 100)}`
@@ -66,7 +66,7 @@ function readLegend(raw: unknown): readonly LegendSection[] {
   if (raw === undefined || raw === null) return []
   return listOf(raw, 'view.legend', 20).map((section, at) => {
     const place = `view.legend[${at}]`
-    if (!isMembers(section)) throw fault(place, 'must be an object with title and items')
+    if (!isJsonObject(section)) throw fault(place, 'must be an object with title and items')
     return {
       title: optionalText(section.title, `${place}.title`, 200),
       items: listOf(section.items, `${place}.items`, 100).map((item, each) =>
@@ -77,7 +77,7 @@ function readLegend(raw: unknown): readonly LegendSection[] {
 }
 
 function readItem(raw: unknown, place: string): LegendItem {
-  if (!isMembers(raw)) throw fault(place, 'must be an object with label and color')
+  if (!isJsonObject(raw)) throw fault(place, 'must be an object with label and color')
   const color = textOf(raw.color, `${place}.color`, 100)
   if (!colour.test(color)) throw fault(`${place}.color`, 'must be a colour such as #0b6e6e')
   const shape = legendShapes.find((known) => known === (raw.shape ?? 'point'))
@@ -88,7 +88,7 @@ function readItem(raw: unknown, place: string): LegendItem {
 const colour = /^(?:#(?:[\da-f]{3,4}|[\da-f]{6}|[\da-f]{8})|[a-z]{3,20}|(?:rgb|hsl)a?\([\d\s.,%/-]+\))$/i
 
 /** The members of the classic API. */
-function readCamera({ center, zoom, bounds }: Members): Pick<View, 'center' | 'zoom' | 'bounds'> {
+function readCamera({ center, zoom, bounds }: JsonObject): Pick<View, 'center' | 'zoom' | 'bounds'> {
   return {
     zoom: zoom === undefined || zoom === null ? undefined : numberOf(zoom, 'view.zoom', 0, 30),
     center: readCenter(center),
@@ -98,13 +98,13 @@ function readCamera({ center, zoom, bounds }: Members): Pick<View, 'center' | 'z
 
 function readCenter(raw: unknown): LngLat | undefined {
   if (raw === undefined || raw === null) return undefined
-  if (!isMembers(raw)) throw fault('view.center', 'must be an object with lng and lat')
+  if (!isJsonObject(raw)) throw fault('view.center', 'must be an object with lng and lat')
   return [longitude(raw.lng, 'view.center.lng'), latitude(raw.lat, 'view.center.lat')]
 }
 
 function readBounds(raw: unknown): View['bounds'] {
   if (raw === undefined || raw === null) return undefined
-  if (!isMembers(raw)) throw fault('view.bounds', 'must be an object with west, south, east and north')
+  if (!isJsonObject(raw)) throw fault('view.bounds', 'must be an object with west, south, east and north')
   const { west, south, east, north } = raw
   return [
     longitude(west, 'view.bounds.west'),

@@ -1,12 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { errors } from '../errors.ts'
 
-/** An object that a client has sent, not yet checked. */
-export type Members = Readonly<Record<string, unknown>>
-
-export const isMembers = (value: unknown): value is Members =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
 /** For the text of an error. An object may have a toString of its own, which is no function. */
 export function shortened(value: unknown): string {
   if (Array.isArray(value)) return value.slice(0, 20).map(shortened).join(',').slice(0, 100)
