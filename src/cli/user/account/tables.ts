@@ -1,3 +1,4 @@
+import type { TableDocument } from '../../../contract/documents.ts'
 import type { Privacy } from '../../../contract/table-names.ts'
 import { formatBytes, formatCount } from '../../../contract/text/format.ts'
 import { quoteLiteral } from '../../../contract/text/quote.ts'
@@ -20,8 +21,8 @@ const list: UserCommand = {
 }
 
 /** All pages of the list, ordered by name. */
-export async function allTables(client: Service['client']): Promise<readonly TableOfList[]> {
-  const tables: TableOfList[] = []
+export async function allTables(client: Service['client']): Promise<readonly TableDocument[]> {
+  const tables: TableDocument[] = []
   for (let page = 1; ; page++) {
     const { visualizations, total_entries } = await client.tables.list({
       page,
@@ -34,10 +35,8 @@ export async function allTables(client: Service['client']): Promise<readonly Tab
   }
 }
 
-type TableOfList = Awaited<ReturnType<Service['client']['tables']['read']>>
-
 /** Rounded figures on a terminal, exact ones elsewhere. */
-function tableRow({ terminal, values }: UserCall, { name, privacy, updated_at, table }: TableOfList) {
+function tableRow({ terminal, values }: UserCall, { name, privacy, updated_at, table }: TableDocument) {
   const { size, row_count } = table
   const rows = row_count === null ? 'not counted yet' : `about ${formatCount(Number(row_count))}`
   const isForPeople = terminal.out.isTerminal && !values.json
