@@ -1,5 +1,6 @@
 import { createReadStream } from 'node:fs'
 import { basename } from 'node:path'
+import type { OnProgress } from '../../../client/http/send.ts'
 import { fileFormats, formatFacts, sqlFormats } from '../../../contract/formats.ts'
 import { formatBytes, formatDuration, plural } from '../../../contract/text/format.ts'
 import type { CommandResult } from '../../command.ts'
@@ -125,13 +126,11 @@ function queryOf(source: string): string {
   return `select * from ${tableInSql(readTableName(source))}`
 }
 
-type TellBytes = (progress: Readonly<{ bytes: number }>) => void
-
 /** Writes the bytes to a file or stdout and shows progress. */
 async function transferOut(
   { terminal }: UserCall,
   file: string | undefined,
-  open: (onProgress: TellBytes) => Promise<AsyncIterable<Uint8Array>>,
+  open: (onProgress: OnProgress) => Promise<AsyncIterable<Uint8Array>>,
 ): Promise<void> {
   const startedAt = performance.now()
   let bytes = 0
