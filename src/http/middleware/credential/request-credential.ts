@@ -3,12 +3,12 @@ import type { FastifyRequest } from 'fastify'
 import { type Credential, readCredential } from '../../../auth/credential.ts'
 
 /** The credential of a request. Ignores an Authorization header that another site made the browser send. */
-export function credentialIn({ headers, query, body }: AskedRequest): Credential {
+export function credentialIn({ headers, query, body }: RequestParts): Credential {
   const authorization = isSentByAnotherSite(headers) ? undefined : headers.authorization
   return readCredential({ authorization, query: query as Readonly<Record<string, unknown>>, body })
 }
 
-type AskedRequest = Pick<FastifyRequest, 'headers' | 'query' | 'body'>
+type RequestParts = Pick<FastifyRequest, 'headers' | 'query' | 'body'>
 
 /**
  * True if another site made the browser send this request, and the browser added the Authorization header; no page
