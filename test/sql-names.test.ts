@@ -99,7 +99,7 @@ const withoutComments = (text: string) => text.replace(/^\s*(\/\*|\*|\/\/).*$/gm
 function isAdministrators(text: string): boolean {
   const isTenants = /\b(masterTargetOf|sessionTargetOf)\b|\bdatabases\.(query|copy|job)\.(use|acquire)/
   const isOurs =
-    /\badminTarget\b|\badministrator: Session\b|\bcontrol\b|\btx\b|\b(ClientBase|PoolClient|Queryable|GuardedHost)\b/
+    /\badminTarget\b|\badministrator: Session\b|\bcontrol\b|\btx\b|\b(ClientBase|PoolClient|Queryable|GuardedHost|AskHost)\b/
   return isOurs.test(text) && !isTenants.test(text)
 }
 
