@@ -22,6 +22,8 @@ export type JobWrite = Readonly<{
   epoch: string | null
   /** The worker gives the job up. If it is still running, any worker may take it over. */
   isReleased: boolean
+  /** On disk before it is answered. False: a crash may lose it, and then loses all that followed from it. */
+  isFlushed: boolean
   /** The job is pending, and waits this long before it is in the queue. */
   delayMs?: number
 }>
@@ -41,6 +43,7 @@ export type WrittenJobs = Claims & Readonly<{ written: readonly WriteResult[] }>
 /**
  * Writes changes of jobs in one transaction, and gives a worker others: one for each that it ends, and what it asks
  * for. If a row is locked, this waits when `isPatient`; otherwise nothing is written, and PostgreSQL's error says so.
+ * A claim alone need not be on disk: if a crash loses it, the job is claimed again, and all writes of the first claim are refused.
  */
 export async function writeJobs(
   control: Control,
@@ -48,8 +51,7 @@ export async function writeJobs(
   { isPatient = true, request }: { isPatient?: boolean; request?: ClaimRequest | undefined } = {},
 ): Promise<WrittenJobs> {
   const { rows } = await control.query<{ answer: WrittenRecord }>({
-    name: 'write-jobs',
-    text: 'select cartage.write_jobs($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) as answer',
+    ...(writes.some(({ isFlushed }) => isFlushed) ? writeFlushed : writeUnflushed),
     values: [
       JSON.stringify(inLockOrder(writes)),
       isPatient,
@@ -61,6 +63,15 @@ export async function writeJobs(
   const { answer } = rows[0]!
   const written = answer.written.map(({ outcome, at }) => ({ outcome, at: new Date(at) }))
   return { written, ...readClaims(answer) }
+}
+
+const writeFlushed = {
+  name: 'write-jobs',
+  text: 'select cartage.write_jobs($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) as answer',
+}
+const writeUnflushed = {
+  name: 'write-jobs-unflushed',
+  text: `${writeFlushed.text} from set_config('synchronous_commit', 'off', true)`,
 }
 
 type WrittenRecord = ClaimsRecord &
@@ -112,5 +123,6 @@ function inLockOrder(writes: readonly JobWrite[]): readonly ReturnType<typeof re
 /** The write that ends a job. */
 export function endOf(from: StoredJob, job: Job, epoch: string | null = null): JobWrite {
   const writeId = randomUUID()
-  return { from, writeId, job, flight: null, losses: 0, restarts: 0, epoch, isReleased: true }
+  const none = { flight: null, losses: 0, restarts: 0 }
+  return { from, writeId, job, ...none, epoch, isReleased: true, isFlushed: true }
 }

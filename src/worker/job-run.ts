@@ -26,6 +26,8 @@ export class JobRun {
   /** The open transaction on the session, for the next step. */
   #ahead: Flight | null = null
   #isRefusedInside = false
+  /** A step has ended, and no write has said so yet. */
+  #hasNews = false
   #begunAt = 0
   /** The connection of the step, and what had gone through it before: it may have served other jobs. */
   #begunOn: Readonly<{ session: Session; before: Flow }> | null = null
@@ -82,6 +84,14 @@ export class JobRun {
     return this.#isRefusedInside
   }
 
+  /**
+   * Its announcement need not be on disk before its statement is sent: the statement commits later in the same WAL, and its xid
+   * tells whether it did. The outcome of a step must be, as clients are told of it.
+   */
+  mayAnnounceUnflushed({ xid }: Flight): boolean {
+    return this.isBesideControl && xid !== null && !this.#hasNews
+  }
+
   /** No part of the job has run. */
   get isUntouched(): boolean {
     return !this.#flight && this.#job.items.every(({ status }) => status === 'pending')
@@ -124,6 +134,7 @@ export class JobRun {
   /** The running step has ended, or the whole rest of the job. */
   advance(transition: Transition): void {
     this.#job = accepted(transition)
+    this.#hasNews = true
     this.#flight = null
     this.#losses = 0
     this.#restarts = 0
@@ -176,10 +187,12 @@ export class JobRun {
       restarts: this.#restarts,
       epoch: this.epoch,
       isReleased: false,
+      isFlushed: true,
     }
   }
 
   noteWritten(): void {
     this.#revision += 1
+    this.#hasNews = false
   }
 }

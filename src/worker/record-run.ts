@@ -26,9 +26,9 @@ export async function reloadRun(context: WorkContext, run: JobRun): Promise<JobR
 }
 
 /**
- * Records that a statement is about to be sent. The record must be on disk before the statement is sent; on another
- * host than the control database's it must also be there, in the same WAL as the statement. An outcome: the step was
- * sent before and must not be sent again, although the restored or failed-over control database does not know it.
+ * Records that a statement is about to be sent, before it is sent. The record must come before the statement in the same WAL: on
+ * the host of the control database that is the job's row, on another host a mark there, and both must be on disk. An outcome: the
+ * step was sent before and must not be sent again, although the restored or failed-over control database does not know it.
  */
 export async function announce(
   context: WorkContext,
@@ -38,7 +38,8 @@ export async function announce(
   // PostgreSQL refused to run it in the transaction announced before, so that flight is settled; its backend is ours.
   const refused = run.flight
   run.setFlight(flight)
-  const interruption = await save(context, run)
+  const announcement = { ...run.toWrite(), isFlushed: !run.mayAnnounceUnflushed(flight) }
+  const interruption = followUp(run, await write(context, announcement))
   return interruption ?? (run.isBesideControl ? undefined : mark(context, run, flight, refused))
 }
 

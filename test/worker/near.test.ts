@@ -14,11 +14,12 @@ async function watchWrites(
 ): Promise<(id: string) => Promise<readonly string[]>> {
   const { control } = service.services.databases
   await control.query(`
-    create table cartage.seen_writes (id uuid, what text, xid text);
+    create table cartage.seen_writes (place serial, id uuid, what text, xid text);
     create function cartage.see_write() returns trigger language plpgsql as $$
     begin
-      insert into cartage.seen_writes
-      values (new.id, new.status, pg_catalog.pg_current_xact_id()::text);
+      insert into cartage.seen_writes (id, what, xid)
+      values (new.id, new.status || case when current_setting('synchronous_commit') = 'off' then ' unflushed' else '' end,
+        pg_catalog.pg_current_xact_id()::text);
       return null;
     end
     $$;
@@ -26,7 +27,7 @@ async function watchWrites(
   t.after(() => control.query('drop function cartage.see_write cascade; drop table cartage.seen_writes'))
   return async (id) => {
     const { rows } = await control.query<{ status: string; xid: string }>(
-      'select what as status, xid from cartage.seen_writes where id = $1',
+      'select what as status, xid from cartage.seen_writes where id = $1 order by place',
       [id],
     )
     const transactions = [...new Set(rows.map(({ xid }) => xid))]
@@ -46,7 +47,20 @@ test('queueing a job and giving it to the worker of its process takes one wait f
   // The worker may still be writing the end of the job before.
   await eventually(async () => {
     const { job_id: id } = await runJob(api, 'select 1')
-    assert.deepEqual(await writesOf(id), ['running', 'running', 'done'], 'given, announced, ended')
+    const writes = ['running', 'running unflushed', 'done']
+    assert.deepEqual(await writesOf(id), writes, 'given, announced, ended')
+  }, 60_000)
+})
+
+test('what an item has become is on disk before the next one begins, and so is what cannot be asked for', async (t) => {
+  const bundle = await setup(t, { worker: true, isIsolated: true })
+  const writesOf = await watchWrites(t, bundle)
+  const api = jobApi(bundle.user)
+  await eventually(async () => {
+    const { job_id: chain } = await runJob(api, ['select 1', 'select 2'])
+    const { job_id: outside } = await runJob(api, 'vacuum pg_class')
+    assert.deepEqual(await writesOf(chain), ['running', 'running unflushed', 'running', 'done'])
+    assert.deepEqual(await writesOf(outside), ['running', 'running', 'done'])
   }, 60_000)
 })
 

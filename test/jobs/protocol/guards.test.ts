@@ -5,6 +5,7 @@ import { type Case, holds, look } from './look.ts'
 import { wholeProtocol } from './protocol.ts'
 
 const appliedWrongly = '2: a done item was applied exactly once'
+const takenBack = '2: a done item stays done'
 const runsOn = '4: nothing of a final job runs'
 
 /** Each guard, and what breaks without it. */
@@ -14,7 +15,7 @@ const neededGuards: readonly Case[] = [
     change: { isRevisionCompared: false },
     place: 'same log',
     given: ['lateMessage', 'processCrash'],
-    breaks: appliedWrongly,
+    breaks: takenBack,
   },
   {
     name: 'comparing the claim, or at least the epoch,',
@@ -36,6 +37,13 @@ const neededGuards: readonly Case[] = [
     place: 'another host',
     given: ['failure', 'suspicion', 'failOver'],
     breaks: runsOn,
+  },
+  {
+    name: 'the disk before the outcome of an item is told',
+    change: { isOutcomeFlushed: false },
+    place: 'same log',
+    given: ['serverCrash'],
+    breaks: takenBack,
   },
   {
     name: 'settling a flight before it is replaced',
@@ -151,20 +159,6 @@ const spareGuards: readonly Case[] = [
     change: { isClaimCompared: false },
     place: 'another host',
     given: ['failOver', 'failure', 'cancel'],
-  },
-  // The id of a lost claim is never used again.
-  {
-    name: 'a claim may be answered before it is on the disk',
-    change: { isClaimFlushed: false },
-    place: 'same log',
-    given: ['serverCrash', 'lateMessage', 'cancel'],
-  },
-  // If the announcement is lost, so is the statement: it comes later in the log.
-  {
-    name: 'beside the control database a statement need not wait for its announcement',
-    change: { isAnnouncementFlushed: false },
-    place: 'same log',
-    given: ['serverCrash', 'processCrash', 'cancel'],
   },
   // An error of the server is as certain as settling. The code settles anyway, to have one way.
   {

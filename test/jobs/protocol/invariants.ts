@@ -9,6 +9,7 @@ export type Invariant = keyof typeof invariants | typeof reachesItsEnd
  */
 export const invariants = {
   '2: a done item was applied exactly once': isAppliedWrongly,
+  '2: a done item stays done': isTakenBack,
   '3: an item that is not done was not applied': isAppliedUnsaid,
   '4: nothing of a final job runs': isRunningAfterTheEnd,
   '5: a final state never changes': isChangedAfterTheEnd,
@@ -45,9 +46,18 @@ function isRunningAfterTheEnd(state: State): boolean {
   return rowOf(state).job.isFinal && state.backends.some(({ isSent }) => isSent)
 }
 
+function isTakenBack(after: State, before: State): boolean {
+  const { items } = rowOf(after).job
+  const isUndone = rowOf(before).job.items.some((was, item) => was === 'done' && items[item] !== 'done')
+  return isUndone && !hasFailedOver(after, before)
+}
+
 function isChangedAfterTheEnd(after: State, before: State): boolean {
-  const isFailedOver = control(after).epoch > control(before).epoch && control(before).replica !== null
-  return rowOf(before).job.isFinal && rowOf(after) !== rowOf(before) && !isFailedOver
+  return rowOf(before).job.isFinal && rowOf(after) !== rowOf(before) && !hasFailedOver(after, before)
+}
+
+function hasFailedOver(after: State, before: State): boolean {
+  return control(after).epoch > control(before).epoch && control(before).replica !== null
 }
 
 /** After a fail-over of the control database a worker may be ahead of the row: it stops and releases the job. */

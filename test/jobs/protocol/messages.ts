@@ -1,3 +1,4 @@
+import type { StepStatus } from '../../../src/contract/job-status.ts'
 import type { Setting } from './protocol.ts'
 import {
   append,
@@ -28,13 +29,13 @@ export function execute(setting: Setting, state: State, message: Message): Execu
   if (message.kind === 'mark') return executeMark(setting, state, message)
   if (state.canceller) return undefined
   if (message.kind === 'write') return executeWrite(setting, state, message)
-  const changed =
-    message.kind === 'claim' ? executeClaim(setting, state, message) : executeRelease(state, message)
+  const changed = message.kind === 'claim' ? executeClaim(state, message) : executeRelease(state, message)
   return changed && { state: changed, answer: 'written' }
 }
 
 /** The fence: a write that is not the next one changes nothing. */
-function executeWrite({ protocol, place }: Setting, state: State, write: Write): Executed {
+function executeWrite(setting: Setting, state: State, write: Write): Executed {
+  const { protocol, place } = setting
   const row = rowOf(state)
   const { epochComparedFor } = protocol
   const isCompared = epochComparedFor === 'everybody' || epochComparedFor === place
@@ -46,19 +47,27 @@ function executeWrite({ protocol, place }: Setting, state: State, write: Write):
   if (isNext && !isOtherEpoch) {
     const { job, flight, isReleased, id: writeId } = write
     const holder = isReleased ? { worker: null, claim: null } : {}
-    const isFlushed = protocol.isAnnouncementFlushed || flight === null
-    return { state: changeRow(state, { ...holder, job, flight, writeId }, isFlushed), answer: 'written' }
+    const change = { ...holder, job, flight, writeId }
+    return { state: changeRow(state, change, isFlushed(setting, row, write)), answer: 'written' }
   }
   if (protocol.isRepeatRecognised && row.writeId === write.id) return { state, answer: 'written' }
   return { state, answer: isOtherEpoch ? 'other epoch' : 'not ours' }
 }
 
-/** Gives out a job that waits or that has lost its worker. */
-function executeClaim({ protocol }: Setting, state: State, { worker, claim }: Claim): State | undefined {
+function isFlushed({ protocol, place }: Setting, row: Row, { job, flight }: Write): boolean {
+  if (flight === null) return true
+  const isOutcome = job.items.some((status, item) => hasEnded(status) && status !== row.job.items[item])
+  return isOutcome ? protocol.isOutcomeFlushed : place !== 'same log' && protocol.isAnnouncementFlushed
+}
+
+const hasEnded = (status: StepStatus) => status !== 'pending' && status !== 'running'
+
+/** Gives out a job that waits or that has lost its worker. Need not be on the disk before it is answered. */
+function executeClaim(state: State, { worker, claim }: Claim): State | undefined {
   const row = rowOf(state)
   if (row.job.isFinal || row.worker !== null) return undefined
   const job = row.job.status === 'pending' ? row.job.after('claim') : row.job
-  return changeRow(state, { job, worker, claim, writeId: null }, protocol.isClaimFlushed)
+  return changeRow(state, { job, worker, claim, writeId: null }, false)
 }
 
 /** Releases a claim, if it is still the one that was read. */

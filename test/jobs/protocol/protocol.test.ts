@@ -15,6 +15,10 @@ for (const place of places) {
 const dangers: readonly (readonly [Place, readonly Chance[]])[] = [
   ['same log', ['lateMessage', 'processCrash', 'cancel']],
   ['another host', ['lateMessage', 'processCrash', 'cancel']],
+  // Claims and announcements that are not on the disk.
+  ['same log', ['serverCrash', 'processCrash', 'cancel']],
+  ['same log', ['serverCrash', 'lateMessage', 'cancel']],
+  ['another host', ['serverCrash', 'processCrash', 'cancel']],
   ['another host', ['failure', 'suspicion', 'failOver']],
   ['synchronous host', ['failOver', 'cutConnection', 'cancel']],
   ['same log', ['retry', 'lateMessage', 'processCrash']],

@@ -28,8 +28,9 @@ export type Protocol = Readonly<{
   epochComparedFor: 'nobody' | 'same log' | 'everybody'
   /** A worker that takes over a job first ends the backend of its flight and asks for the outcome. */
   isFlightSettled: boolean
-  /** Claims are on the disk before they are answered. */
-  isClaimFlushed: boolean
+  /** A write that says what became of an item is on the disk before it is answered. */
+  isOutcomeFlushed: boolean
+  /** On another host an announcement is on the disk before it is answered. Beside the control database it never waits. */
   isAnnouncementFlushed: boolean
   /** On another host a flight counts as applied only if its xid has committed and its mark is there. */
   isMarkAsked: boolean
@@ -57,7 +58,7 @@ export const wholeProtocol: Protocol = {
   isRepeatRecognised: true,
   epochComparedFor: 'everybody',
   isFlightSettled: true,
-  isClaimFlushed: true,
+  isOutcomeFlushed: true,
   isAnnouncementFlushed: true,
   isMarkAsked: true,
   isMarkCompared: true,

@@ -277,7 +277,7 @@ export class JobModel {
       return
     }
     const flight = isCommitted === null ? null : await this.#store.newFlight(isCommitted)
-    const write = { ...stay(handle, job), flight }
+    const write = { ...stay(handle, job), flight, isFlushed: false }
     assert.equal((await this.#put(write)).outcome, 'written')
     // Its answer was lost, so the write is repeated.
     assert.equal((await this.#put(write)).outcome, 'written')
@@ -329,8 +329,8 @@ function claimRequestOf(workerId: number): ClaimRequest {
 
 /** The write of a worker that keeps its job. */
 function stay(from: ClaimedJob, job: Job): JobWrite {
-  const counts = { losses: 0, restarts: 0 }
-  return { from, writeId: randomUUID(), job, flight: null, ...counts, epoch: null, isReleased: false }
+  const none = { flight: null, losses: 0, restarts: 0, epoch: null }
+  return { from, writeId: randomUUID(), job, ...none, isReleased: false, isFlushed: true }
 }
 
 function accepted(transition: machine.Transition): Job {
