@@ -23,19 +23,17 @@ export class ConversionError extends Error {
   }
 }
 
-/** One run of GDAL. `where` chooses rows. */
+/** One run of GDAL. */
 export async function convertRows(
   conversion: Conversion,
   output: string,
   options: readonly string[],
-  where = '',
 ): Promise<void> {
   const { gdal, sandbox, directory, format, layer, limits, signal, table } = conversion
   const { driver, options: own } = gdalFormats[format]
   await writeFile(join(directory, 'input.csvt'), typesOf(table))
-  await writeFile(join(directory, queryFile), queryOf(table, where))
-  const all = where === '' ? [] : ['-where', where]
-  const rows = table.columns.length === 0 ? ['-select', '', ...all] : ['-sql', `@${queryFile}`]
+  await writeFile(join(directory, queryFile), queryOf(table))
+  const rows = table.columns.length === 0 ? ['-select', ''] : ['-sql', `@${queryFile}`]
   const names = ['-f', driver, ...own, ...options, ...rows, ...readOptions(format, table), '-nln', layer]
   const args = [...onlyDrivers(gdal, ['CSV', driver]), ...names, output, rowsFile]
   const running = runConverter(sandbox, { program: gdal.ogr2ogr, args, directory, limits }, signal)
@@ -70,17 +68,12 @@ const typesOf = ({ columns }: FileTable) =>
 /** A file that must have the same dimensions in all geometries. */
 const dimensionsOf = ([kind = '']: FileTable['kinds']) => `XY${/(zm|z|m)?$/.exec(kind)![0].toUpperCase()}`
 
-function queryOf({ columns }: FileTable, where: string): string {
+function queryOf({ columns }: FileTable): string {
   const list = columns.map((column) => `${sourceOf(column)} AS "${column.name.replaceAll('"', '\\"')}"`)
-  return `SELECT ${list.join(', ')} FROM input${where && ` WHERE ${where}`}`
+  return `SELECT ${list.join(', ')} FROM input`
 }
 
-function sourceOf({ source, isPrefixed, width, decimals }: TableColumn): string {
-  const value = isPrefixed ? `SUBSTR(${source}, 2)` : source
-  if (width === undefined) return value
-  const type = decimals === undefined ? `character(${width})` : `numeric(${width}, ${decimals})`
-  return `CAST(${value} AS ${type})`
-}
+const sourceOf = ({ source, isPrefixed }: TableColumn) => (isPrefixed ? `SUBSTR(${source}, 2)` : source)
 
 const queryFile = 'query.sql'
 const noReason = 'the converter ended: the rows may be too many for its memory'

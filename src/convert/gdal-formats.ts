@@ -4,19 +4,17 @@ import type { ConverterLimits, SandboxKind } from './sandbox.ts'
 /** A format that GDAL writes. */
 export type GdalFormat = keyof typeof gdalFormats
 
-/** Its driver and options. `needsGeometry`: it has no rows without one. `fid`: its column of ids. */
+/** Its driver and options. `fid`: its column of ids. */
 export const gdalFormats = {
-  gpkg: { driver: 'GPKG', options: [], needsGeometry: false, fid: 'fid' },
-  kml: { driver: 'KML', options: [], needsGeometry: true, fid: undefined },
-  xlsx: { driver: 'XLSX', options: [], needsGeometry: false, fid: undefined },
+  gpkg: { driver: 'GPKG', options: [], fid: 'fid' },
+  kml: { driver: 'KML', options: [], fid: undefined },
+  xlsx: { driver: 'XLSX', options: [], fid: undefined },
   spatialite: {
     driver: 'SQLite',
     options: ['-dsco', 'SPATIALITE=YES', '-lco', 'LAUNDER=NO'],
-    needsGeometry: false,
     fid: 'ogc_fid',
   },
-  fgb: { driver: 'FlatGeobuf', options: [], needsGeometry: true, fid: undefined },
-  shp: { driver: 'ESRI Shapefile', options: [], needsGeometry: true, fid: undefined },
+  fgb: { driver: 'FlatGeobuf', options: [], fid: undefined },
 } as const
 
 /** The file that the rows are written to first, in the directory of the conversion: CSV. */
@@ -33,9 +31,6 @@ export type TableColumn = Readonly<{
   type: 'Integer' | 'Integer64' | 'Real' | 'Integer(Boolean)' | 'Date' | 'DateTime' | 'String'
   /** Its values have one more character in front, so that an empty text is not NULL. */
   isPrefixed: boolean
-  /** For a field with a fixed length: characters, and digits after the point. */
-  width?: number | undefined
-  decimals?: number | undefined
 }>
 
 export type FileTable = Readonly<{
@@ -45,8 +40,6 @@ export type FileTable = Readonly<{
   kinds: readonly string[]
   /** A column of whole numbers without NULL, which may be the ids of the file. */
   idColumn: string | undefined
-  /** A text to go with the file, if there is room for one. */
-  notes?: string | undefined
 }>
 
 export type Conversion = Readonly<{

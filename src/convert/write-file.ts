@@ -2,7 +2,6 @@ import { join } from 'node:path'
 import { formatFacts } from '../contract/formats.ts'
 import { ConversionError, convertRows } from './convert-rows.ts'
 import { type Conversion, type FileTable, gdalFormats } from './gdal-formats.ts'
-import { writeShapefiles } from './write-shapefiles.ts'
 
 /** Writes the rows in a format of GDAL and returns the path of the file. Throws a ConversionError. */
 export async function writeFile(conversion: Conversion): Promise<string> {
@@ -11,10 +10,6 @@ export async function writeFile(conversion: Conversion): Promise<string> {
   const { extension } = formatFacts[format]
   const output = `output.${extension}`
   const { idColumn } = table
-  if (format === 'shp') {
-    await writeShapefiles(conversion, output)
-    return join(directory, output)
-  }
   if (fid !== undefined && idColumn !== undefined) {
     try {
       await convertRows(conversion, output, ['-lco', `FID=${idColumn}`])

@@ -10,7 +10,7 @@ import { runAs } from '../statements/run-as.ts'
 import { type LimitsOf, queryLimits, type TimeLimits } from '../statements/time-limits.ts'
 import { GeometryTypes } from './arrow/geometry-types.ts'
 import { encodeText } from './encode-text.ts'
-import { type DescribedResult, geometryPlace, usualGeometry } from './geometry-column.ts'
+import { type DescribedResult, geometryMissing, geometryPlace, usualGeometry } from './geometry-column.ts'
 import { binding } from './params/bind-values.ts'
 import { ParameterTypes, UnknownTypes } from './params/parameter-types.ts'
 import { PastTriggers } from './past-triggers.ts'
@@ -78,7 +78,7 @@ export function answerQuery(
   if (!drawsGeometry(query)) return answered
   return answered.catch(async (error: unknown) => {
     if (!isUnknownColumn(error)) throw error
-    const geometryColumn = await otherGeometry(queries, principal, query, client).catch(() => undefined)
+    const geometryColumn = await otherGeometry(queries, principal, query, client)
     if (geometryColumn === undefined) throw error
     return answerTyped(queries, principal, { ...query, geometryColumn }, client, total)
   })
@@ -90,19 +90,19 @@ const drawsGeometry = ({ format, around, counting }: Query) =>
 const isUnknownColumn = (error: unknown) =>
   error instanceof AppError && error.extras.sqlstate === sqlstate.undefinedColumn
 
-/** The geometry of a result without `the_geom`. */
+/** The geometry of a result without `the_geom`. Undefined: another column is unknown. */
 async function otherGeometry(
   queries: Queries,
   principal: Principal,
   query: Query,
   client: RowReceiver,
 ): Promise<string | undefined> {
-  const described = await describeResult(queries, principal, query, client)
-  const { columns } = described
-  // Then another column is unknown, to a function that was called.
-  if (columns.some(({ name }) => name === usualGeometry)) return undefined
+  const described = await describeResult(queries, principal, query, client).catch(() => undefined)
+  // With the usual column, it is one that a function does not find.
+  if (!described || described.columns.some(({ name }) => name === usualGeometry)) return undefined
   const place = geometryPlace(described, query.skippedFields)
-  return place === undefined ? undefined : columns[place]!.name
+  if (place === undefined) throw geometryMissing(query.format, described, query.skippedFields)
+  return described.columns[place]!.name
 }
 
 /** The columns that a SELECT answers with. It is planned and asked for no row. */

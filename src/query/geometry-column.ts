@@ -1,3 +1,4 @@
+import { type AppError, errors } from '../errors.ts'
 import type { GeometryOids } from './arrow/geometry-types.ts'
 import type { Column } from './rows/columns.ts'
 
@@ -31,3 +32,20 @@ export function geometryPlace(
     find(({ name }) => name === usualGeometry)
   )
 }
+
+/** For a format that has no rows without a geometry. */
+export function geometryMissing(
+  format: string,
+  { columns }: DescribedResult,
+  skipped: ReadonlySet<string>,
+): AppError {
+  const names = columns.map(({ name }) => name).filter((name) => !skipped.has(name))
+  const listed = names.slice(0, mostListed).join(', ')
+  const more = names.length > mostListed ? ` and ${names.length - mostListed} more` : ''
+  const has = names.length === 0 ? 'no column' : `only ${listed}${more}`
+  return errors.badRequest(
+    `The format ${format} needs a geometry column, such as ${usualGeometry}: the result has ${has}`,
+  )
+}
+
+const mostListed = 20

@@ -185,7 +185,9 @@ test('an error in what a parameter adds names the parameter, not SQL that was ne
   assert.deepEqual([own.body.position, own.body.hint], [[...sql].length + 3, undefined])
   const geojson = await ask(user, 'select 1 as the_gem', { format: 'geojson' })
   assert.equal(geojson.body.position, undefined)
-  assert.equal(geojson.body.hint, 'The format geojson needs a geometry column, such as the_geom')
+  assert.deepEqual(geojson.body.error, [
+    'The format geojson needs a geometry column, such as the_geom: the result has only the_gem',
+  ])
 })
 
 test("no credential is public, a wrong one is 401, another user's is 403", async (t) => {

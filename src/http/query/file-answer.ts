@@ -6,8 +6,8 @@ import type { Writable } from 'node:stream'
 import { finished } from 'node:stream/promises'
 import type { Principal } from '../../auth/account.ts'
 import { ConversionError } from '../../convert/convert-rows.ts'
-import { type ConverterState, openConverter } from '../../convert/converter.ts'
-import { type GdalFormat, gdalFormats, rowsFile } from '../../convert/gdal-formats.ts'
+import { type Converter, type ConverterState, openConverter } from '../../convert/converter.ts'
+import { type GdalFormat, rowsFile } from '../../convert/gdal-formats.ts'
 import { writeFile } from '../../convert/write-file.ts'
 import { errors } from '../../errors.ts'
 import { isAlive } from '../../postgres/cluster/processes.ts'
@@ -15,9 +15,13 @@ import type { AbortLike } from '../../postgres/pools/interruption.ts'
 import { Slots } from '../../postgres/pools/slots.ts'
 import { answerQuery, describeResult, type Queries, type RowReceiver } from '../../query/answer-query.ts'
 import { FileRows } from '../../query/files/file-rows.ts'
-import { fileRules } from '../../query/files/file-rules.ts'
-import { type FileShape, fileShape } from '../../query/files/file-shape.ts'
+import { fileRules, type SpooledFormat } from '../../query/files/file-rules.ts'
+import { ewkbColumn, type FileShape, fileShape } from '../../query/files/file-shape.ts'
+import { geometryMissing } from '../../query/geometry-column.ts'
 import type { Query } from '../../query/query.ts'
+import type { RowFormat } from '../../query/rows/row-format.ts'
+import { ShapeRows } from '../../query/shapefile/shape-rows.ts'
+import { writeShapefiles } from '../../query/shapefile/write-shapefiles.ts'
 
 /** A file that is deleted already: it is gone when it is closed. */
 export type SpooledFile = Readonly<{
@@ -27,13 +31,15 @@ export type SpooledFile = Readonly<{
   warnings: readonly string[]
 }>
 
-type FileQuery = Query & { format: GdalFormat }
+type FileQuery = Query & { format: SpooledFormat }
 
-/** Files that GDAL writes from the rows of a query, two at a time in a process and one for each account. */
+/** Files that are written from the spooled rows of a query, two at a time in a process and one for each account. */
 export class FileAnswers {
   readonly #slots = new Slots({ total: 2, perRole: 1, perAccount: 1, anonymousPerAccount: 1 })
   readonly #isUnprotected: boolean
   #converter: Promise<ConverterState> | undefined
+  /** What killed processes have left is removed. */
+  #swept: Promise<void> | undefined
 
   /** `isUnprotected`: the operator wants no sandbox. */
   constructor(isUnprotected: boolean) {
@@ -47,10 +53,9 @@ export class FileAnswers {
     query: FileQuery,
     { gone, reader }: Pick<RowReceiver, 'gone' | 'reader'>,
   ): Promise<SpooledFile> {
-    this.#converter ??= findConverter(this.#isUnprotected)
-    const converter = await this.#converter
-    if ('missing' in converter)
-      throw errors.badRequest(`The format ${query.format} is disabled on this server: ${converter.missing}`)
+    this.#swept ??= removeOrphans().catch(() => undefined)
+    await this.#swept
+    const write = query.format === 'shp' ? writeShp : await this.#gdalWriter(query.format)
     const holder = { account: principal.account.username, role: principal.account.username }
     const leave = await this.#slots.take(holder, waitMs, () => errors.tooManyCopies(60), gone)
     const directory = await mkdtemp(join(tmpdir(), `cartage-export-${process.pid}-`)).catch((error) => {
@@ -59,26 +64,12 @@ export class FileAnswers {
     })
     const ending = stopAfter(limitMs, gone)
     try {
-      const spool = join(directory, rowsFile)
-      const { warnings, ...table } = await spoolRows(
-        queries,
-        principal,
-        query,
-        { signal: ending.signal, reader },
-        spool,
-      )
-      const path = await writeFile({
-        ...converter,
-        directory,
-        format: query.format,
-        table,
-        layer: layerOf(query.filename),
-        signal: ending.signal,
-      })
+      const client = { signal: ending.signal, reader }
+      const { path, warnings } = await write({ queries, principal, query, client, directory })
       return { ...(await openSpooled(path)), warnings }
     } catch (error) {
       if (ending.isOver()) throw errors.conversionFailed(query.format, 'it took longer than 10 minutes')
-      if (!(error instanceof ConversionError)) throw error
+      if (!(error instanceof ConversionError)) throw ending.signal.aborted ? errors.clientLeft() : error
       throw error.isStopped ? errors.clientLeft() : errors.conversionFailed(query.format, error.message)
     } finally {
       ending.clear()
@@ -86,17 +77,55 @@ export class FileAnswers {
       leave()
     }
   }
+
+  async #gdalWriter(format: GdalFormat): Promise<Writer> {
+    this.#converter ??= findConverter(this.#isUnprotected)
+    const converter = await this.#converter
+    if ('missing' in converter)
+      throw errors.badRequest(`The format ${format} is disabled on this server: ${converter.missing}`)
+    return (spooling) => writeByGdal(spooling, format, converter)
+  }
 }
 
-async function findConverter(isUnprotected: boolean): Promise<ConverterState> {
-  await removeOrphans().catch(() => undefined)
-  return openConverter(isUnprotected, {
+type Spooling = Readonly<{
+  queries: Queries
+  principal: Principal
+  query: FileQuery
+  client: SpoolClient
+  directory: string
+}>
+
+type Written = Readonly<{ path: string; warnings: readonly string[] }>
+type Writer = (spooling: Spooling) => Promise<Written>
+
+async function writeByGdal(spooling: Spooling, format: GdalFormat, converter: Converter): Promise<Written> {
+  const { query, client, directory } = spooling
+  const shape = await shapeOf(spooling)
+  const rows = await spoolRows(spooling, shape, rowsFile, () => new FileRows({ format, shape }))
+  const { warnings, ...table } = rows.table()
+  const layer = layerOf(query.filename)
+  const path = await writeFile({ ...converter, directory, format, table, layer, signal: client.signal })
+  return { path, warnings }
+}
+
+async function writeShp(spooling: Spooling): Promise<Written> {
+  const { query, client, directory } = spooling
+  const shape = await shapeOf(spooling, ewkbColumn)
+  const rows = await spoolRows(spooling, shape, shapesFile, () => new ShapeRows(shape))
+  const table = rows.table()
+  const spool = join(directory, shapesFile)
+  const name = layerOf(query.filename)
+  const path = await writeShapefiles({ directory, spool, table, name, signal: client.signal })
+  return { path, warnings: table.warnings }
+}
+
+const findConverter = (isUnprotected: boolean): Promise<ConverterState> =>
+  openConverter(isUnprotected, {
     timeMs: limitMs,
     cpuSeconds: limitMs / 1000,
     memoryBytes: maxBytes,
     fileBytes: maxBytes,
   })
-}
 
 /** Directories of processes that were killed. */
 async function removeOrphans(): Promise<void> {
@@ -109,34 +138,29 @@ async function removeOrphans(): Promise<void> {
 
 type SpoolClient = Readonly<{ signal: AbortSignal; reader: RowReceiver['reader'] }>
 
-/** Writes the rows as CSV for GDAL. */
-async function spoolRows(
-  queries: Queries,
-  principal: Principal,
-  query: FileQuery,
-  client: SpoolClient,
-  path: string,
-): Promise<ReturnType<FileRows['table']>> {
+async function shapeOf(
+  { queries, principal, query, client }: Spooling,
+  geometryList?: Parameters<typeof fileShape>[3],
+): Promise<FileShape> {
+  const { signal, reader } = client
+  const described = await describeResult(queries, principal, query, { gone: signal as AbortLike, reader })
   const { format, skippedFields } = query
-  const described = await describeResult(queries, principal, query, {
-    gone: client.signal as AbortLike,
-    reader: client.reader,
-  })
-  const shape = fileShape(fileRules[format], described, skippedFields)
-  if (shape.geometry === undefined && gdalFormats[format].needsGeometry)
-    throw errors.badRequest(`The format ${format} needs a geometry column, such as the_geom`)
-  return writeRows(queries, principal, query, shape, client, path)
+  const rules = fileRules[format]
+  const shape = fileShape(rules, described, skippedFields, geometryList)
+  if (shape.geometry === undefined && rules.needsGeometry)
+    throw geometryMissing(format, described, skippedFields)
+  return shape
 }
 
-async function writeRows(
-  queries: Queries,
-  principal: Principal,
-  query: FileQuery,
-  shape: FileShape,
-  { signal, reader }: SpoolClient,
-  path: string,
-): Promise<ReturnType<FileRows['table']>> {
-  const file = createWriteStream(path, { signal })
+/** Writes the rows into a file of the directory. */
+async function spoolRows<T extends RowFormat>(
+  { queries, principal, query, client, directory }: Spooling,
+  { around }: FileShape,
+  name: string,
+  newRows: () => T,
+): Promise<T> {
+  const { signal, reader } = client
+  const file = createWriteStream(join(directory, name), { signal })
   const written = finished(file)
   written.catch(() => undefined)
   let isOpen = false
@@ -144,21 +168,25 @@ async function writeRows(
     isOpen = true
     return { sink: limited(file), wait: noWait }
   }
-  const { format } = query
-  let rows: FileRows | undefined
-  const newRows = () => {
-    rows = new FileRows({ format, shape })
+  let rows: T | undefined
+  const format = () => {
+    // The statement may have been run on a replica first.
+    rows = newRows()
     return rows
   }
   try {
-    const client = { gone: signal as AbortLike, open, reader, format: newRows }
-    const answer = await answerQuery(queries, principal, { ...query, around: shape.around }, client)
+    const answer = await answerQuery(
+      queries,
+      principal,
+      { ...query, around },
+      { gone: signal as AbortLike, open, reader, format },
+    )
     if (!isOpen) file.end(answer ?? '', 'latin1')
     await written
-    return rows!.table()
+    return rows!
   } catch (error) {
     file.destroy()
-    throw file.bytesWritten > maxBytes ? tooLarge(format) : error
+    throw file.bytesWritten > maxBytes ? tooLarge(query.format) : error
   }
 }
 
@@ -201,6 +229,7 @@ function layerOf(filename: string | undefined): string {
   return /^[A-Za-z][A-Za-z0-9_]{0,62}$/.test(name) ? name : 'rows'
 }
 
+const shapesFile = 'shapes'
 const noWait = { begin: () => undefined, end: () => undefined }
 const limitMs = 10 * 60_000
 const waitMs = 10 * 60_000

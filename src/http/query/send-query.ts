@@ -4,9 +4,9 @@ import { pipeline } from 'node:stream/promises'
 import type { FastifyReply } from 'fastify'
 import type { Principal } from '../../auth/account.ts'
 import { fileFormats, formatFacts, type SqlFormat } from '../../contract/formats.ts'
-import { type GdalFormat, gdalFormats } from '../../convert/gdal-formats.ts'
 import { answerQuery } from '../../query/answer-query.ts'
 import { countRows } from '../../query/count-rows.ts'
+import { fileRules, type SpooledFormat } from '../../query/files/file-rules.ts'
 import { programFormats } from '../../query/programs/run-program.ts'
 import type { Query } from '../../query/query.ts'
 import type { AnswerTarget } from '../../query/query-run.ts'
@@ -54,7 +54,7 @@ export async function sendQuery(
     const { total: kind } = query
     const total = kind && (await countRows(services.queries, principal, { ...query, total: kind }, client))
     if (total) reply.header('x-total-rows', total.rows)
-    if (isGdalQuery(query)) {
+    if (isSpooledQuery(query)) {
       const file = await files.make(services.queries, principal, query, client)
       await sendFile(reply, query, file, idleMs)
       return reply
@@ -88,8 +88,8 @@ const writersOf = remembered(({ config }: Services) => ({
   programs: new ProgramAnswers(),
 }))
 
-const isGdalFormat = (format: SqlFormat): format is GdalFormat => Object.hasOwn(gdalFormats, format)
-const isGdalQuery = (query: Query): query is Query & { format: GdalFormat } => isGdalFormat(query.format)
+const isSpooled = (format: SqlFormat): format is SpooledFormat => Object.hasOwn(fileRules, format)
+const isSpooledQuery = (query: Query): query is Query & { format: SpooledFormat } => isSpooled(query.format)
 
 const isProgramQuery = (query: Query): query is ProgramQuery =>
   programFormats.some((known) => known === query.format)

@@ -75,6 +75,10 @@ export function fileColumns(
   })
 }
 
+/** For each column of a result, the column of the file; undefined: it is not written. */
+export const columnsByPlace = (columns: readonly Column[], kept: readonly FileColumn[]) =>
+  columns.map((_, place) => kept.find((column) => column.place === place))
+
 const kinds: ReadonlyMap<string, FileColumnKind> = new Map([
   ['int2', 'short'],
   ['int4', 'short'],

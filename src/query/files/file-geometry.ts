@@ -4,8 +4,11 @@ import type { FileRules } from './file-rules.ts'
 export type WkbKind = Readonly<{ type: number; dimensions: number; name: string }>
 
 /** The kind of a hexadecimal, little-endian WKB. */
-export function wkbKind(hex: Buffer, start: number): WkbKind {
-  const code = byteAt(hex, start + 2) + byteAt(hex, start + 4) * 256
+export const wkbKind = (hex: Buffer, start: number): WkbKind =>
+  kindOfCode(byteAt(hex, start + 2) + byteAt(hex, start + 4) * 256)
+
+/** The kind that a WKB tells by a number, such as 1001 for points with Z. */
+export function kindOfCode(code: number): WkbKind {
   let known = kinds.get(code)
   if (!known) {
     const [type, dimensions] = [code % 1000, Math.floor(code / 1000)]

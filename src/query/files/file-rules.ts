@@ -1,9 +1,14 @@
 import type { GdalFormat } from '../../convert/gdal-formats.ts'
 
-/** What a format of GDAL can hold. Everything else is refused, or changed with a warning. */
+/** A format whose rows are spooled before the file is written. */
+export type SpooledFormat = GdalFormat | 'shp'
+
+/** What such a format can hold. Everything else is refused, or changed with a warning. */
 export type FileRules = Readonly<{
   /** `none`: the file has no geometries. */
   geometry: 'any' | 'none'
+  /** A result without a geometry is refused. */
+  needsGeometry: boolean
   curves: boolean
   measures: boolean
   /** POINT EMPTY and the like. */
@@ -39,6 +44,7 @@ export type FileRules = Readonly<{
 
 const usual: FileRules = {
   geometry: 'any',
+  needsGeometry: false,
   curves: true,
   measures: true,
   empties: true,
@@ -53,11 +59,12 @@ const usual: FileRules = {
   isXml: false,
 }
 
-export const fileRules: Record<GdalFormat, FileRules> = {
+export const fileRules: Record<SpooledFormat, FileRules> = {
   gpkg: usual,
   spatialite: { ...usual, curves: false },
   kml: {
     ...usual,
+    needsGeometry: true,
     curves: false,
     measures: false,
     empties: false,
@@ -77,9 +84,10 @@ export const fileRules: Record<GdalFormat, FileRules> = {
     maxColumns: 16_384,
   },
   // GDAL leaves out rows without a geometry.
-  fgb: { ...usual, empties: false, nulls: false, oneDimension: true },
+  fgb: { ...usual, needsGeometry: true, empties: false, nulls: false, oneDimension: true },
   shp: {
     ...usual,
+    needsGeometry: true,
     curves: false,
     empties: false,
     collections: false,

@@ -12,7 +12,7 @@ import type { FileRules } from './file-rules.ts'
 
 /** What a file has of the columns of a result, and the SELECT that asks for it. */
 export type FileShape = Readonly<{
-  /** The column that is the geometry of the file, as the query names it; two columns come for it. Undefined: there is none. */
+  /** The column that is the geometry of the file, as the query names it. Undefined: there is none. */
   geometry: string | undefined
   /** Of the columns that come after it, those that are further geometries, as text. */
   texts: ReadonlySet<number>
@@ -21,11 +21,15 @@ export type FileShape = Readonly<{
   around: Around
 }>
 
-/** `the_geom_webmercator` is left out beside `the_geom`, of which it is a copy. */
+/**
+ * `the_geom_webmercator` is left out beside `the_geom`, of which it is a copy. For the geometry come the columns of `geometryList`, which
+ * the others follow.
+ */
 export function fileShape(
   rules: FileRules,
   described: DescribedResult,
   skipped: ReadonlySet<string>,
+  geometryList: (geometry: string, rules: FileRules) => readonly string[] = wkbColumns,
 ): FileShape {
   const { columns, oids } = described
   const main = rules.geometry === 'none' ? undefined : geometryPlace(described, skipped)
@@ -46,7 +50,7 @@ export function fileShape(
     texts: new Set(kept.flatMap(({ isShape }, at) => (isShape ? [at] : []))),
     leftOut: wanted.filter((column) => !isKept(column)).map(({ name }) => name),
     around: {
-      list: [...(main === undefined ? [] : wkbColumns(`c${main}::postgis.geometry`, rules)), ...list].join(
+      list: [...(main === undefined ? [] : geometryList(`c${main}::postgis.geometry`, rules)), ...list].join(
         ', ',
       ),
       // By place, as columns may share a name.
@@ -68,6 +72,9 @@ const wkbColumns = (geometry: string, { isLonLat }: FileRules) => [
       CASE WHEN postgis.ST_SRID(${geometry}) = 0 THEN 'o' END, CASE WHEN ${isBeyond('X', 180, geometry)} THEN 'x' END,
       CASE WHEN ${isBeyond('Y', 90, geometry)} THEN 'y' END) END) END AS cartage_traits`,
 ]
+
+/** As PostGIS itself writes it: hexadecimal EWKB. */
+export const ewkbColumn = (geometry: string) => [`${inLonLat(geometry)} AS cartage_ewkb`]
 
 /** An operator of a tenant, which the search path finds, must not run as the one who exports. */
 const isBeyond = (axis: 'X' | 'Y', most: number, geometry: string) =>

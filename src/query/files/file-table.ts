@@ -17,12 +17,19 @@ type SeenRows = Readonly<{
   leftOut: readonly string[]
 }>
 
-/** The table for the converter, and what the file does not hold as the query had it. */
+/** The table of a file, and what the file does not hold as the query had it. */
+export type WrittenTable = FileTable &
+  Readonly<{
+    warnings: readonly string[]
+    /** A text to go with the file, if there is room for one. */
+    notes: string | undefined
+  }>
+
 export function tableOf(
   format: string,
   rules: FileRules,
   { columns, kinds, geometry, far, turned, shapes, leftOut }: SeenRows,
-): FileTable & Readonly<{ warnings: readonly string[] }> {
+): WrittenTable {
   for (const column of columns) if (rules.numbers === 'dbf') fitField(column)
   const id = columns.find(({ name, kind }) => name === 'cartodb_id' && (kind === 'short' || kind === 'whole'))
   const warnings = [
@@ -63,22 +70,14 @@ function fitField(column: FileColumn): void {
   column.decimals = Math.max(0, room)
 }
 
-const fieldWidth = 24
+/** Of a number with digits behind the point in DBF. */
+export const fieldWidth = 24
 const mostDecimals = 15
-const textWidth = 254
 
 function tableColumn(column: FileColumn, at: number, rules: FileRules): TableColumn {
   const { name, kind } = column
   const type = typeOf(column, rules)
-  return { name, source: `c${at}`, isPrefixed: kind === 'text', type, ...fieldOf(column, type, rules) }
-}
-
-function fieldOf({ kind, longestBytes, decimals }: FileColumn, type: TableColumn['type'], rules: FileRules) {
-  if (rules.numbers !== 'dbf') return {}
-  if (type === 'Real') return { width: fieldWidth, decimals }
-  // A time has some characters more than PostgreSQL's text.
-  const longest = longestBytes + (kind.startsWith('timestamp') ? 8 : 0)
-  return type === 'String' ? { width: Math.max(1, Math.min(textWidth, longest)) } : {}
+  return { name, source: `c${at}`, isPrefixed: kind === 'text', type }
 }
 
 function typeOf({ kind, isText }: FileColumn, rules: FileRules): TableColumn['type'] {

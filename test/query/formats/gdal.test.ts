@@ -94,12 +94,6 @@ test('a query without a geometry gives a table where the format has tables, else
     const features = await readBack(t, await ask(user, format, `select 7 as n, 'x' as t`), files[format])
     assert.deepEqual([format, Number(features[0]!.properties.n), features[0]!.properties.t], [format, 7, 'x'])
   }
-  for (const format of ['kml']) {
-    const answer = await ask(user, format, 'select 1 as n')
-    assert.equal(answer.status, 400)
-    const { error } = (await answer.json()) as { error: string[] }
-    assert.deepEqual(error, [`The format ${format} needs a geometry column, such as the_geom`])
-  }
 })
 
 test('geometries are converted to longitude and latitude from any reference system', async (t) => {
@@ -345,28 +339,35 @@ test('a process writes two files at once, and one per user; other requests wait'
 
 test('an error of the query is answered as usual and leaves no file', async (t) => {
   const { user } = await setup(t)
-  const answer = await ask(user, 'gpkg', 'select nothing from nowhere')
-  assert.equal(answer.status, 400)
-  assert.match(JSON.stringify(await answer.json()), /relation \\"nowhere\\" does not exist/)
+  const late = `select n, st_makepoint(1, 2) as the_geom, 1 / (n - 90000) as x from generate_series(1, 100000) n`
+  for (const format of ['gpkg', 'shp']) {
+    const answer = await ask(user, format, 'select nothing from nowhere')
+    assert.equal(answer.status, 400)
+    assert.match(JSON.stringify(await answer.json()), /relation \\"nowhere\\" does not exist/)
+    const divided = await ask(user, format, late)
+    assert.equal(divided.status, 400)
+    assert.match(JSON.stringify(await divided.json()), /division by zero/)
+  }
   const denied = await ask({ ...user, masterToken: 'default_public' }, 'gpkg', 'create table t (a int)')
   assert.ok(denied.status >= 400)
   assert.deepEqual(await spooled(), [])
 })
 
-test('a client that disconnects ends the query, the converter and the file', async (t) => {
-  const { user, admin } = await setup(t)
-  const leaving = new AbortController()
-  const q = `select i, st_setsrid(st_makepoint(0, 0), 4326) as the_geom, pg_sleep(0.01) from generate_series(1, 100000) as i`
-  const asked = ask(user, 'gpkg', q, {}, leaving.signal)
-  await eventually(async () => assert.equal((await spooled()).length, 1))
-  leaving.abort()
-  await assert.rejects(asked)
-  await eventually(async () => {
-    assert.deepEqual(await spooled(), [])
-    const { rows } = await admin(
-      `select query from pg_stat_activity where datname = $1 and state = 'active' and query like '%pg_sleep%' and pid <> pg_backend_pid()`,
-      [user.account.database],
-    )
-    assert.deepEqual(rows, [])
+for (const format of ['gpkg', 'shp'])
+  test(`a client that leaves ends the query and the file of format=${format}`, async (t) => {
+    const { user, admin } = await setup(t)
+    const leaving = new AbortController()
+    const q = `select i, st_setsrid(st_makepoint(0, 0), 4326) as the_geom, pg_sleep(0.01) from generate_series(1, 100000) as i`
+    const asked = ask(user, format, q, {}, leaving.signal)
+    await eventually(async () => assert.equal((await spooled()).length, 1))
+    leaving.abort()
+    await assert.rejects(asked)
+    await eventually(async () => {
+      assert.deepEqual(await spooled(), [])
+      const { rows } = await admin(
+        `select query from pg_stat_activity where datname = $1 and state = 'active' and query like '%pg_sleep%' and pid <> pg_backend_pid()`,
+        [user.account.database],
+      )
+      assert.deepEqual(rows, [])
+    })
   })
-})

@@ -195,17 +195,28 @@ test('an export calls no operator that a tenant created', async (t) => {
     }
 })
 
-test("an answer without a geometry column says so, and an unknown column is the query's own error", async (t) => {
+const spatial = ['shp', 'fgb', 'kml', 'geojson', 'topojson', 'svg'] as const
+
+test('every spatial format says which columns there are and that it needs a geometry', async (t) => {
   const { user } = await setup(t)
-  for (const { format } of formats.filter((each) => each.hasGeometry)) {
-    if (format === 'gpkg' || format === 'spatialite') continue
-    const answer = await ask(user, format, `select 1 as n, '0101' as geom`)
-    assert.equal(answer.status, 400)
-    assert.match(JSON.stringify(await answer.json()), /needs a geometry column, such as the_geom/, format)
-    const skipped = await ask(user, format, `select 1 as n, ${at('POINT(1 2)')} as geom`, {
-      skipfields: 'geom',
-    })
-    assert.equal(skipped.status, 400, format)
+  const many = Array.from({ length: 22 }, (_, at) => `1 as c${at}`)
+  const cases = [
+    [`select 1 as n, '0101' as geom`, {}, 'only n, geom'],
+    [`select 1 as n, ${at('POINT(1 2)')} as geom`, { skipfields: 'geom' }, 'only n'],
+    [
+      `select ${many.join(', ')}`,
+      {},
+      `only ${Array.from({ length: 20 }, (_, at) => `c${at}`).join(', ')} and 2 more`,
+    ],
+    ['select', {}, 'no column'],
+  ] as const
+  for (const format of spatial) {
+    for (const [q, parameters, has] of cases) {
+      const answer = await ask(user, format, q, parameters)
+      const { error, code } = (await answer.json()) as { error: string[]; code: string }
+      const told = `The format ${format} needs a geometry column, such as the_geom: the result has ${has}`
+      assert.deepEqual([answer.status, code, error], [400, 'bad-request', [told]])
+    }
     const wrong = await ask(user, format, `select nothing, ${at('POINT(1 2)')} as geom`)
     const { error, position } = (await wrong.json()) as { error: string[]; position?: number }
     assert.deepEqual([error, position], [['column "nothing" does not exist'], 8], format)

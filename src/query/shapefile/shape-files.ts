@@ -1,0 +1,110 @@
+import { open } from 'node:fs/promises'
+import { type DbfField, dbfHeading, endOfDbf, recordBytes, rowNumber, writeField } from './dbf.ts'
+import { GrowingFile } from './growing-file.ts'
+import type { Box } from './shape-encoder.ts'
+import type { ShapeLayer } from './shape-rows.ts'
+
+/** The three files of a shapefile that is being written. */
+export class ShapeFiles {
+  readonly #shp: GrowingFile
+  readonly #shx: GrowingFile
+  readonly #dbf: GrowingFile
+  readonly #fields: readonly DbfField[]
+  readonly #recordBytes: number
+  #rows = 0
+  /** Where the next record begins in the .shp, in units of two bytes. */
+  #place = headingBytes / 2
+
+  static async open(path: string, layer: ShapeLayer, fields: readonly DbfField[]): Promise<ShapeFiles> {
+    const [shp, shx, dbf] = await Promise.all(
+      ['shp', 'shx', 'dbf'].map(async (ending) => new GrowingFile(await open(`${path}.${ending}`, 'w'))),
+    )
+    const files = new ShapeFiles(shp!, shx!, dbf!, fields)
+    shp!.add(heading(layer, shpBytes(layer)))
+    shx!.add(heading(layer, headingBytes + 8 * layer.rows))
+    dbf!.add(dbfHeading(fields, layer.rows, new Date()))
+    return files
+  }
+
+  private constructor(shp: GrowingFile, shx: GrowingFile, dbf: GrowingFile, fields: readonly DbfField[]) {
+    this.#shp = shp
+    this.#shx = shx
+    this.#dbf = dbf
+    this.#fields = fields
+    this.#recordBytes = recordBytes(fields)
+  }
+
+  /** Writes a row. Its shape and values are in `source`; a length below 0 is a NULL. */
+  add(source: Buffer, shapeAt: number, shapeLength: number, starts: Int32Array, lengths: Int32Array): void {
+    this.#addShape(source, shapeAt, shapeLength)
+    const at = this.#dbf.room(this.#recordBytes)
+    const { bytes } = this.#dbf
+    bytes.fill(space, at, at + this.#recordBytes)
+    let to = at + 1
+    for (const [place, field] of this.#fields.entries()) {
+      if (field !== rowNumber) writeField(bytes, to, field, source, starts[place]!, lengths[place]!)
+      else bytes.write(String(this.#rows).padStart(field.width), to, 'latin1')
+      to += field.width
+    }
+    this.#rows += 1
+  }
+
+  #addShape(source: Buffer, shapeAt: number, shapeLength: number): void {
+    const content = shapeLength === 0 ? nullShapeBytes : shapeLength
+    const at = this.#shp.room(8 + content)
+    const { bytes } = this.#shp
+    bytes.writeInt32BE(this.#rows + 1, at)
+    bytes.writeInt32BE(content / 2, at + 4)
+    if (shapeLength === 0) bytes.writeInt32LE(0, at + 8)
+    else source.copy(bytes, at + 8, shapeAt, shapeAt + shapeLength)
+    const place = this.#shx.room(8)
+    this.#shx.bytes.writeInt32BE(this.#place, place)
+    this.#shx.bytes.writeInt32BE(content / 2, place + 4)
+    this.#place += 4 + content / 2
+  }
+
+  /** Bytes that wait to be written. */
+  get waiting(): number {
+    return this.#shp.length + this.#shx.length + this.#dbf.length
+  }
+
+  async flush(): Promise<void> {
+    await Promise.all([this.#shp, this.#shx, this.#dbf].map((file) => file.flush()))
+  }
+
+  /** Writes the rest. */
+  async end(): Promise<void> {
+    this.#dbf.add(Buffer.of(endOfDbf))
+    await this.flush()
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#shp, this.#shx, this.#dbf].map((file) => file.close()))
+  }
+}
+
+/** The size of the largest file of a layer. */
+export const largestFile = (layer: ShapeLayer, fields: readonly DbfField[]) =>
+  Math.max(shpBytes(layer), headingBytes + 32 * fields.length + layer.rows * recordBytes(fields))
+
+const shpBytes = ({ rows, shapeBytes }: ShapeLayer) => headingBytes + 8 * rows + shapeBytes
+
+/** Of a .shp or .shx with so many bytes. */
+function heading({ type, box }: ShapeLayer, fileBytes: number): Buffer {
+  const bytes = Buffer.alloc(headingBytes)
+  bytes.writeInt32BE(9994, 0)
+  bytes.writeInt32BE(fileBytes / 2, 24)
+  bytes.writeInt32LE(1000, 28)
+  bytes.writeInt32LE(type, 32)
+  for (const [at, place] of boxOrder.entries()) bytes.writeDoubleLE(sideOf(box, place), 36 + 8 * at)
+  return bytes
+}
+
+/** A box without any shape is 0. */
+const sideOf = (box: Box, place: number) => (Number.isFinite(box[place]) ? box[place]! : 0)
+
+/** First the corners, then the ranges of Z and M. */
+const boxOrder = [0, 2, 1, 3, 4, 5, 6, 7] as const
+const headingBytes = 100
+export const nullShapeBytes = 4
+const space = 0x20
