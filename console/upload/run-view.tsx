@@ -3,6 +3,7 @@ import { useEffect, useState } from 'preact/hooks'
 import { mergedText } from '../../src/contract/text/merged-rows.ts'
 import { placeInCopy } from '../../src/file-import/find-line.ts'
 import type { PlannedColumn } from '../../src/file-import/plan-import.ts'
+import { withoutPointField } from '../../src/file-import/point-field.ts'
 import { ApiError } from '../api/api-error.ts'
 import { packStatement } from '../api/share.ts'
 import { shownName } from '../api/sql.ts'
@@ -111,11 +112,11 @@ function sendingLine({ totalBytes, cutAt }: ImportRun, bytes: number, atMs: numb
 }
 
 function AfterProgress({ run, planned }: Pick<RunViewProps, 'run' | 'planned'>) {
-  const { points, isPrepared } = planned.plan
+  const { points, isNew, isPrepared } = planned.plan
   const job = run.job.value
   return (
     <>
-      {sentence([points && 'create points', isPrepared && 'prepare for maps', 'update statistics'])}
+      {sentence([points && isNew && 'create points', isPrepared && 'prepare for maps', 'update statistics'])}
       {job && (
         <>
           {' '}
@@ -135,7 +136,8 @@ function sentence(parts: readonly (string | false | undefined)[]): string {
 function Done({ run, chosen, planned, again }: RunViewProps) {
   const { schema, table, points, columns, merge } = planned.plan
   const reading = chosen.reading.value
-  const { rejected_rows = 0, rejected = [] } = run.answer.value ?? {}
+  const { rejected_rows = 0, rejected: sent = [] } = run.answer.value ?? {}
+  const rejected = withoutPointField(planned.plan, sent)
   const rows = (run.rows.value ?? 0) + rejected_rows
   const merged = mergedText(run.rows.value ?? 0, run.answer.value ?? {}, merge?.onConflict)
   const expected = reading?.isWhole ? reading.inference.rows + reading.inference.badRows : rows

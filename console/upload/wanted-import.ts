@@ -48,7 +48,6 @@ export function planUpload(head: FileHead, reading: FileReading, wanted: WantedI
     isAppended: target !== undefined,
     known: target && new Map(target.columns.map(({ name, type }) => [name, type])),
     merge: onConflict && { onConflict, key: splitNames(key, mostKeyColumns) ?? [] },
-    isPrepared: wanted.isPrepared && target === undefined,
   })
   return {
     ...planned,

@@ -1,6 +1,7 @@
 import type { OnConflict } from '../contract/formats.ts'
 import { quoteLiteral, quoteShell, shownName } from '../contract/text/quote.ts'
 import type { CsvDialect } from './csv-head.ts'
+import { hasPointField } from './point-field.ts'
 import type { ValueForm } from './values/local-values.ts'
 
 export type ImportColumn = Readonly<{
@@ -36,14 +37,14 @@ export type ImportPlan = Readonly<{
   sendsBad?: boolean | undefined
   /** Of a table that is there. Otherwise all rows are added. */
   merge?: RowMerge | undefined
-  /** CDB_CartodbfyTable: a key, both geometries, their indexes. */
+  /** CDB_CartodbfyTable: a key, both geometries, their indexes. Only of a new table: it would rename the key of another. */
   isPrepared: boolean
 }>
 
 export type ImportStatements = Readonly<{
   /** A new table, which is made with its rows. */
   create: string | undefined
-  /** For copyfrom, with the file as it is. */
+  /** For copyfrom, with the file as it is, or as rewriteRows has it. */
   copy: string
   /** What comes after the rows, as a job: each by itself. */
   after: readonly string[]
@@ -56,13 +57,13 @@ export type ImportStatements = Readonly<{
 export function importStatements(plan: ImportPlan): ImportStatements {
   const name = importTarget(plan)
   const create = plan.isNew ? createTable(name, plan) : undefined
-  const points = plan.points ? [pointsStatement(name, plan.points, plan.isNew)] : []
+  const points =
+    plan.isNew && plan.points ? [`ALTER TABLE ${name} ALTER COLUMN the_geom DROP EXPRESSION`] : []
   const prepare = plan.isPrepared ? [`SELECT CDB_CartodbfyTable(${quoteLiteral(name).trim()})`] : []
   return {
     create,
     copy: copyStatement(name, plan),
-    // A table that was there may get its the_geom by being prepared.
-    after: [...(plan.isNew ? [...points, ...prepare] : [...prepare, ...points]), `ANALYZE ${name}`],
+    after: [...points, ...prepare, `ANALYZE ${name}`],
     tryCreate: create && `BEGIN;\n${create};\nROLLBACK`,
     count: `SELECT count(*) AS rows FROM ${name}`,
   }
@@ -81,17 +82,13 @@ function createTable(name: string, { columns, points }: ImportPlan): string {
   return `CREATE TABLE ${name} (\n  ${[...definitions, ...(geometry ?? [])].join(',\n  ')}\n)`
 }
 
-function pointsStatement(name: string, points: Points, isNew: boolean): string {
-  if (isNew) return `ALTER TABLE ${name} ALTER COLUMN the_geom DROP EXPRESSION`
-  return `UPDATE ${name} SET the_geom = ${pointOf(points)} WHERE the_geom IS NULL`
-}
-
 const pointOf = ({ lon, lat }: Points) =>
   `ST_SetSRID(ST_MakePoint(${shownName(lon)}, ${shownName(lat)}), 4326)`
 
 /** A new table has the columns of the file in its order, so that they need not be named. */
 function copyStatement(name: string, plan: ImportPlan): string {
-  const columns = plan.columns.map((column) => shownName(column.name))
+  const names = plan.columns.map((column) => shownName(column.name))
+  const columns = hasPointField(plan) ? ['the_geom', ...names] : names
   return `COPY ${name}${plan.isNew ? '' : ` (${columns.join(', ')})`} FROM STDIN WITH (${copyOptions(plan).join(', ')})`
 }
 

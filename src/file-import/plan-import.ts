@@ -32,6 +32,7 @@ export type ImportWishes = Readonly<{
   merge?: RowMerge | undefined
   /** null: no points. undefined: as found in the file. */
   points: Points | null | undefined
+  /** Of a new table. */
   isPrepared: boolean
 }>
 
@@ -72,7 +73,7 @@ export function planImport(
     points: wishes.points === null ? undefined : possiblePoints,
     sendsBad: wishes.sendsBad,
     merge: wishes.isAppended ? wishes.merge : undefined,
-    isPrepared: wishes.isPrepared,
+    isPrepared: wishes.isPrepared && !wishes.isAppended,
   }
   return { plan, columns, possiblePoints, problems: problemsOf(plan, wishes, reading) }
 }
@@ -116,9 +117,9 @@ function formFor(type: string, form: ValueForm | undefined): ValueForm | undefin
 
 const isDay = (type: string) => /^(date|timestamp)/.test(type)
 
-/** A table that is prepared for maps gets the_geom. */
-const hasPlaceForPoints = ({ known, isPrepared }: ImportWishes) =>
-  !known || isPrepared || known.has('the_geom')
+/** A new table gets the_geom. */
+const hasPlaceForPoints = ({ known }: ImportWishes) =>
+  !known || /geometry|geography/.test(known.get('the_geom') ?? '')
 
 function pointsFor(columns: readonly ImportColumn[], chosen: Points | null | undefined): Points | undefined {
   const isColumn = (wanted: string) => columns.some(({ name, type }) => name === wanted && isNumber(type))

@@ -4,6 +4,7 @@ import { AppError } from '../errors.ts'
 export const sqlstate = {
   uniqueViolation: '23505',
   foreignKeyViolation: '23503',
+  checkViolation: '23514',
   insufficientPrivilege: '42501',
   diskFull: '53100',
   outOfMemory: '53200',

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdtemp, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -15,11 +15,43 @@ test('appended rows get points like the rows before them', async (t) => {
   const points = 'select name, st_astext(the_geom) as at, the_geom_webmercator is null as lost from'
   const etna = { name: 'Etna', at: 'POINT(14.9 37.7)', lost: false }
   assert.deepEqual((await house.user.sql(`${points} peaks`)).rows, [etna, etna])
+})
 
-  await house.user.sql('create table plain (name text, lon float8, lat float8)')
-  const prepared = await cartage(me, 'import', file, 'plain', '--append', '--points', 'lon,lat')
-  assert.equal(prepared.code, 0, prepared.err)
-  assert.deepEqual((await house.user.sql(`${points} plain`)).rows, [etna])
+test('a table that gets more rows keeps its key, and the points of updated rows move', async (t) => {
+  const { house, me, file } = await setupFile(t, 'id,lon,lat\n1,14.9,37.7\n2,,\n')
+  await house.user.sql(`create table plain (id int primary key, lon float8, lat float8)`)
+  for (const flags of [['--append'], ['--upsert', 'id'], ['--upsert', 'id']]) {
+    const done = await cartage(me, 'import', file, 'plain', ...flags)
+    assert.equal(done.code, 0, done.err)
+    assert.doesNotMatch(done.err, /prepared for maps/)
+  }
+  const names = await house.user.sql(
+    `select array_agg(attname::text order by attnum) as names from pg_attribute where attrelid = 'plain'::regclass and attnum > 0`,
+  )
+  assert.deepEqual(names.rows, [{ names: ['id', 'lon', 'lat'] }])
+
+  assert.equal((await cartage(me, 'import', file, 'peaks')).code, 0)
+  await house.user.sql(`create unique index on peaks (id); insert into peaks (id, lon, lat) values (7, 1, 2)`)
+  const folder = await mkdtemp(join(tmpdir(), 'append-'))
+  const [moved, rejects] = [join(folder, 'moved.csv'), join(folder, 'rejects.csv')]
+  await writeFile(moved, 'id,lon,lat\n1,15,"38"\n2,3,4\nbad,5,6\n4\n5,7,8\n')
+  const flags = ['--upsert', 'id', '--skip-bad-rows', '--rejects', rejects]
+  const done = await cartage(me, 'import', moved, 'peaks', ...flags)
+  assert.equal(done.code, 0, done.err)
+  assert.match(done.err, /1 row added, 2 rows updated/)
+  const at = async () =>
+    (await house.user.sql('select id::int, st_astext(the_geom) as at from peaks order by id')).rows
+  const seven = { id: 7, at: null }
+  assert.deepEqual(await at(), [
+    { id: 1, at: 'POINT(15 38)' },
+    { id: 2, at: 'POINT(3 4)' },
+    { id: 5, at: 'POINT(7 8)' },
+    seven,
+  ])
+  assert.equal(await readFile(rejects, 'utf8'), 'id,lon,lat\nbad,5,6\n4\n')
+  const kept = await cartage(me, 'import', file, 'peaks', '--upsert', 'id', '--on-conflict', 'nothing')
+  assert.equal(kept.code, 0, kept.err)
+  assert.deepEqual((await at())[0], { id: 1, at: 'POINT(15 38)' })
 })
 
 test('points that cannot be made are refused before a row is appended', async (t) => {
@@ -29,11 +61,9 @@ test('points that cannot be made are refused before a row is appended', async (t
   const append = (table: string, ...flags: string[]) =>
     cartage(me, 'import', file, table, '--append', ...flags)
   const told = ['--points', 'lon,lat']
-  const bare = await append('bare', ...told, '--no-prepare')
-  assert.deepEqual(
-    [bare.code, bare.err],
-    [2, 'error: --points: bare has no column the_geom, and --no-prepare does not add it\n'],
-  )
+  const bare = await append('bare', ...told)
+  const advice = 'prepare it for maps first (cartage table prepare bare)'
+  assert.deepEqual([bare.code, bare.err], [2, `error: --points: bare has no column the_geom: ${advice}\n`])
   const texts = await append('texts', ...told)
   assert.deepEqual(
     [texts.code, texts.err],
@@ -43,7 +73,7 @@ test('points that cannot be made are refused before a row is appended', async (t
     'select (select count(*) from bare) + (select count(*) from texts) as n',
   )
   assert.deepEqual(rows, [{ n: '0' }])
-  assert.equal((await append('bare', '--no-prepare')).code, 0)
+  assert.equal((await append('bare')).code, 0)
   assert.equal((await append('texts')).code, 0)
 })
 

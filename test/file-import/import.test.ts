@@ -217,7 +217,7 @@ test('points are made from longitude and latitude, in a new table and in an exis
   const points = findPoints(columns)
   assert.deepEqual(points, { lon: 'lon', lat: 'lat' })
   for (const isNew of [true, false]) {
-    const plan = {
+    const plan: ImportPlan = {
       table: 'places',
       isNew,
       columns,
@@ -227,10 +227,9 @@ test('points are made from longitude and latitude, in a new table and in an exis
     }
     const { create, copy, after } = importStatements(plan)
     if (create) await user.sql(create)
-    assert.equal(
-      (await copyfrom(user, copy, Buffer.from('Dhaka,23.8,90.4\nnowhere,"",\n'))).body.total_rows,
-      2,
-    )
+    const csv = Buffer.from('Dhaka,23.8,90.4\nnowhere,"",\n')
+    const sent = isRewritten(plan) ? Buffer.concat(await all(rewriteRows(chunks(csv, []), plan))) : csv
+    assert.equal((await copyfrom(user, copy, sent)).body.total_rows, 2)
     for (const statement of after) await user.sql(statement)
   }
   const { rows } = await user.sql(
@@ -238,7 +237,36 @@ test('points are made from longitude and latitude, in a new table and in an exis
   )
   const dhaka = { at: 'POINT(90.4 23.8)', x: 10063282 }
   assert.deepEqual(rows, [dhaka, { at: null, x: null }, dhaka, { at: null, x: null }])
-  await user.sql("update places set the_geom = null where name = 'Dhaka'")
+})
+
+test('the points of rows for a table that is there are those that PostGIS makes, in every form of a file', async (t) => {
+  const { user } = await setup(t)
+  await user.sql('create table p (lon numeric, lat float8, t text, the_geom geometry(Geometry,4326))')
+  const column = (name: string, type: string, form?: 'comma') => ({ name, type, form, hasQuotedEmpty: false })
+  const columns = [column('lon', 'numeric', 'comma'), column('lat', 'double precision'), column('t', 'text')]
+  const wanted = { table: 'p', isNew: false, columns, points: { lon: 'lon', lat: 'lat' }, isPrepared: false }
+  const files: [text: string, change: Partial<ImportPlan>, rows: number][] = [
+    ['a;b;c\n1,5;-2e1;"x;y"\n"0,1";7;\n;7;z\n', { dialect: { ...comma, delimiter: ';' } }, 3],
+    [
+      '1.5\t-20\t\\N\n\\N\t7\tx\n',
+      { dialect: { ...comma, delimiter: '\t', quote: '', hasHeader: false, isCopyText: true } },
+      2,
+    ],
+    ['1,5|-|x\n-|3|y\n', { dialect: { ...comma, delimiter: '|', hasHeader: false, nulls: ['-'] } }, 2],
+    ['1|\\N|x\n', { hasNullMark: true, dialect: { ...comma, delimiter: '|', hasHeader: false } }, 1],
+    ['NaN|3|x\n', { dialect: { ...comma, delimiter: '|', hasHeader: false } }, 1],
+  ]
+  for (const [text, change, count] of files) {
+    const plan: ImportPlan = { ...wanted, dialect: comma, ...change }
+    const sent = Buffer.concat(await all(rewriteRows(chunks(Buffer.from(text), [5, 9]), plan)))
+    const { body } = await copyfrom(user, importStatements(plan).copy, sent)
+    assert.equal(body.total_rows, count, `${text} ${JSON.stringify(body)}`)
+  }
+  const { rows } = await user.sql(
+    `select lon, lat, st_astext(the_geom) from p where st_setsrid(st_makepoint(nullif(lon, 'NaN'), lat), 4326) is distinct from the_geom`,
+  )
+  assert.deepEqual(rows, [])
+  assert.equal((await user.sql('select from p where the_geom is not null')).rowCount, 3)
 })
 
 test('GeoJSON becomes rows with every digit and every geometry', async (t) => {

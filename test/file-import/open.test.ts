@@ -95,8 +95,11 @@ test('the plan has the types of an existing table and names what does not fit', 
   )
   assert.equal(plan.points, undefined, 'the table has no the_geom')
   assert.deepEqual(problems, [{ kind: 'missing-columns', names: ['more'] }])
-  const prepared = planImport(file, reading, { ...wishes, isAppended: true, known, isPrepared: true })
+  const ready = new Map([...known, ['the_geom', 'geometry(Geometry,4326)']])
+  const prepared = planImport(file, reading, { ...wishes, isAppended: true, known: ready, isPrepared: true })
   assert.deepEqual(prepared.plan.points, { lon: 'lon', lat: 'lat' })
+  assert.equal(prepared.plan.isPrepared, false, 'only a new table is prepared for maps')
+  assert.equal(planImport(file, reading, { ...wishes, isPrepared: true }).plan.isPrepared, true)
   const named = planImport(file, reading, { ...wishes, table: ' ', names: { 0: 'lon', 3: '' } })
   assert.deepEqual(
     named.problems.map(({ kind }) => kind),

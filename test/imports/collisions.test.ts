@@ -30,7 +30,37 @@ test('overwrite sets columns that the file lacks to NULL, whatever their default
   assert.deepEqual(rows, [{ a: 2, kind: null, since: null, n: 7 }])
 })
 
-test("overwrite replaces the rows and keeps the table's grants, views, indexes and identity", async (t) => {
+test('overwrite gives columns that the file lacks their default if the table refuses NULL in them', async (t) => {
+  const { load, user } = await setupImports(t)
+  await user.sql(
+    `create domain filled as text default 'd' constraint is_filled check (value is not null);
+     create table t (a int, one text default 'x' check (one is not null), two int default 2, three int default 3, four filled,
+       constraint pair check (two is not null or three is not null), free int default 5);
+     insert into t values (1);
+     create table parts (a int, k int default 1 check (k is not null)) partition by list (a);
+     create table low partition of parts for values in (1, 2)`,
+  )
+  const fields = { collision_strategy: 'overwrite' }
+  for (const on_error of ['stop', 'skip']) {
+    const done = await load('t.csv', 'a\n7\n8\n', { ...fields, on_error })
+    assert.equal(done.get_error_text, null)
+    assert.deepEqual(done.warnings?.missing_columns, ['one', 'two', 'three', 'four', 'free'])
+    const row = { one: 'x', two: 2, three: 3, four: 'd', free: null }
+    assert.deepEqual((await user.sql('select * from t order by a')).rows, [
+      { a: 7, ...row },
+      { a: 8, ...row },
+    ])
+  }
+  assert.equal((await load('parts.csv', 'a\n2\n', fields)).get_error_text, null)
+  assert.deepEqual((await user.sql('select a, k from parts')).rows, [{ a: 2, k: 1 }])
+  await user.sql('alter table t add constraint small check (a < 100)')
+  const refused = await load('t.csv', 'a\n100\n', fields)
+  assert.equal(refused.error_code, 2012)
+  assert.match(refused.get_error_text!.what_about, /small/)
+  assert.equal((await user.sql('select from t')).rowCount, 2)
+})
+
+test('overwrite replaces the rows, and grants, views, indexes and the identity of the table stay', async (t) => {
   const { load, user } = await setupImports(t)
   await load('t.csv', 'a,gone\n1,x\n')
   await user.sql(
@@ -114,7 +144,54 @@ test('upsert updates rows with the same key, the last row of the file wins, and 
   ])
 })
 
-test('on_conflict updates rows with the same key or keeps them, and reports how many', async (t) => {
+test('rows that are merged into a table have their points, and rows that are kept keep theirs', async (t) => {
+  const { load, user } = await setupImports(t)
+  await load('t.csv', 'k,lon,lat\n1,10,20\n2,30,40\n')
+  await user.sql('create unique index on t (k)')
+  const at = async () =>
+    (
+      await user.sql(
+        'select k, st_astext(the_geom) as at, st_x(the_geom_webmercator)::int as x from t order by k',
+      )
+    ).rows
+  const update = { collision_strategy: 'upsert', key: 'k' }
+  const moved = await load('t.csv', 'k,lon,lat\n1,11,21\n3,,\n', update)
+  assert.equal(moved.get_error_text, null)
+  const first = { k: '1', at: 'POINT(11 21)', x: 1224514 }
+  const second = { k: '2', at: 'POINT(30 40)', x: 3339585 }
+  assert.deepEqual(await at(), [first, second, { k: '3', at: null, x: null }])
+  await load('t.csv', 'k,lon,lat\n1,5,5\n', { on_conflict: 'nothing', key: 'k' })
+  assert.deepEqual((await at())[0], first)
+  await load('t.csv', 'k,lon,lat\n1,,\n', update)
+  assert.deepEqual((await at())[0], { k: '1', at: null, x: null })
+})
+
+test('points are left out of a table without a place for them, unless columns may be added', async (t) => {
+  const { load, user } = await setupImports(t)
+  await user.sql(`create table plain (k int primary key, lon float8, lat float8);
+    create table made (k int primary key, lon float8, lat float8,
+      the_geom geometry(Geometry,4326) generated always as (st_setsrid(st_makepoint(lon, lat), 4326)) stored)`)
+  const csv = 'k,lon,lat\n1,10,20\n'
+  for (const collision_strategy of ['append', 'upsert', 'overwrite']) {
+    await user.sql('truncate made')
+    const done = await load('made.csv', csv, { collision_strategy, key: 'k', add_columns: 'true' })
+    assert.equal(done.get_error_text, null, collision_strategy)
+    assert.deepEqual((await user.sql('select st_x(the_geom) as x from made')).rows, [{ x: 10 }])
+  }
+  for (const collision_strategy of ['append', 'upsert']) {
+    await user.sql('truncate plain')
+    const done = await load('plain.csv', csv, { collision_strategy, key: 'k' })
+    assert.equal(done.get_error_text, null, collision_strategy)
+    assert.deepEqual((await user.sql('select * from plain')).rows, [{ k: 1, lon: 10, lat: 20 }])
+  }
+  const fields = { collision_strategy: 'upsert', key: 'k', add_columns: 'true' }
+  assert.equal((await load('plain.csv', csv, fields)).get_error_text, null)
+  assert.deepEqual((await user.sql('select st_astext(the_geom) as at from plain')).rows, [
+    { at: 'POINT(10 20)' },
+  ])
+})
+
+test('on_conflict updates rows of the same key or leaves them, and tells how many', async (t) => {
   const { load, user } = await setupImports(t)
   await user.sql(`create table t (k int primary key, v text); insert into t values (1, 'old');
     create table parts (k int primary key, v text) partition by range (k);

@@ -27,7 +27,7 @@ export async function insertRows(loading: Loading, stage: Stage, upsert?: Upsert
   const { session, rejects } = loading
   const table = targetOf(loading, stage)
   if (rejects && stage.line !== undefined) await insertGood(loading, stage, rejects, upsert)
-  else await insertRange(loading, stage, upsert)
+  else await insertAll(loading, stage, upsert)
   await queryInCatalog(session, `drop table ${stageName(loading, stage)}`)
   await queryInCatalog(
     session,
@@ -44,10 +44,8 @@ const targetOf = ({ account }: Loading, { wanted }: Stage) => quoteQualified(acc
 type Range = Readonly<{ from: number; to: number }>
 
 async function insertRange(loading: Loading, stage: Stage, upsert?: Upsert, range?: Range): Promise<void> {
-  const computed =
-    stage.geometry && !stage.columns.some(({ name }) => name === 'the_geom') ? ['the_geom'] : []
-  const columns = [...stage.columns.map(({ name }) => name), ...computed].map(quoteName)
-  const nulls = (stage.nulls ?? []).map(quoteName)
+  const columns = [...stage.columns.map(({ name }) => name), ...(stage.computed ?? [])].map(quoteIdentifier)
+  const nulls = (stage.nulls ?? []).map(quoteIdentifier)
   const inRange = (row: string) =>
     range ? [`${row}.${stage.line} between ${range.from} and ${range.to}`] : []
   // COPY has stored the rows in the order of the file.
@@ -79,6 +77,46 @@ async function insertRange(loading: Loading, stage: Stage, upsert?: Upsert, rang
   stage.merged = { inserted: before.inserted + inserted, updated: before.updated + all - inserted }
 }
 
+async function insertAll(loading: Loading, stage: Stage, upsert: Upsert | undefined): Promise<void> {
+  const fault = stage.nulls?.length
+    ? await tryAll(loading, stage, upsert)
+    : void (await insertRange(loading, stage, upsert))
+  if (fault) throw fault
+}
+
+/** As tryRange. Columns get their default if the table refuses NULL in them. */
+async function tryAll(
+  loading: Loading,
+  stage: Stage,
+  upsert: Upsert | undefined,
+): Promise<DatabaseFault | undefined> {
+  for (;;) {
+    const fault = await tryRange(loading, stage, upsert)
+    if (!fault || !(await keepsDefaults(loading, stage, fault))) return fault
+  }
+}
+
+/** Whether the fault may come from columns that were made NULL: these keep their default from now on. */
+async function keepsDefaults(loading: Loading, stage: Stage, fault: DatabaseFault): Promise<boolean> {
+  const { nulls = [] } = stage
+  const { constraint } = fault.error
+  if (fault.sqlstate !== sqlstate.checkViolation || constraint === undefined) return false
+  const checked = await queryInCatalog<{ name: string }>(
+    loading.session,
+    `with target as (
+       select ${quoteLiteral(targetOf(loading, stage))}::regclass as oid
+     ), parts as (
+       select oid from target union select relid from target, pg_partition_tree(target.oid)
+     )
+     select a.attname as name from parts join pg_attribute a on a.attrelid = parts.oid
+     join pg_constraint c on c.conname = $1
+       and (c.conrelid = parts.oid and a.attnum = any (c.conkey) or c.contypid = a.atttypid)`,
+    [constraint],
+  )
+  stage.nulls = nulls.filter((column) => !checked.some(({ name }) => name === column))
+  return stage.nulls.length < nulls.length
+}
+
 /** Undefined: the rows are stored. If one row has a fault, none of them is stored. */
 async function tryRange(
   loading: Loading,
@@ -107,7 +145,7 @@ async function insertGood(
   rejects: Rejects,
   upsert: Upsert | undefined,
 ): Promise<void> {
-  if (!(await tryRange(loading, stage, upsert))) return
+  if (!(await tryAll(loading, stage, upsert))) return
   const { place, encoding, ...form } = stage.section ?? { place: '', encoding: undefined }
   const rejected = rejects.begin(encoding)
   rejected.beginSection(stage.wanted, form)

@@ -4,7 +4,13 @@ import { createGunzip } from 'node:zlib'
 import { CsvError } from '../../file-import/csv-records.ts'
 import { encodings } from '../../file-import/encodings.ts'
 import { headerOf, type ImportFile, ImportFileError, openImport } from '../../file-import/import-file.ts'
-import { findPoints, type ImportPlan, importStatements, type Points } from '../../file-import/import-plan.ts'
+import {
+  findPoints,
+  type ImportPlan,
+  importStatements,
+  isNumber,
+  type Points,
+} from '../../file-import/import-plan.ts'
 import { type PlannedColumn, planImport } from '../../file-import/plan-import.ts'
 import { type FileReading, readTypes } from '../../file-import/read-types.ts'
 import { rejectsFile } from '../../file-import/rejects-file.ts'
@@ -18,7 +24,15 @@ import { checkLimits, type Loading, placeOf, type Stage, type StageColumn, store
 import { readLines } from './read-lines.ts'
 import { copyWithoutBad, type Rejects } from './rejects.ts'
 import { copyInto, inSavepoint } from './run-statement.ts'
-import { checkColumnCount, coordinateOf, createStage, stageName, withLine } from './stage-table.ts'
+import {
+  checkColumnCount,
+  coordinateOf,
+  createStage,
+  type KnownColumns,
+  stageName,
+  targetColumns,
+  withLine,
+} from './stage-table.ts'
 
 /** A CSV file that was read once: its columns, and what is in them. */
 export type ReadCsv = Readonly<{ file: ImportFile; reading: FileReading }>
@@ -118,7 +132,8 @@ async function storeCsv(
   })
   const columns = planned.columns.map((column) => tableColumn(column, options.typeGuessing, asText))
   const geometryAt = geometryColumn(planned.columns, options.typeGuessing && asText.size === 0)
-  const points = geometryAt < 0 ? findPoints(columns) : undefined
+  const known = await targetColumns(loading, wanted)
+  const points = geometryAt < 0 ? findPoints(columns.map((column) => asInTable(column, known))) : undefined
   const stage = await createStage(
     loading,
     wanted,
@@ -131,6 +146,8 @@ async function storeCsv(
   const stored = stage.columns.slice(0, columns.length)
   const plan: ImportPlan = {
     ...planned.plan,
+    // The table computes them.
+    points: undefined,
     columns: planned.columns.map((column, at) => ({
       ...column,
       ...stored[at]!,
@@ -144,6 +161,12 @@ async function storeCsv(
     ? await storeGood(loading, loading.rejects, input, { statement, rows, plan, reading, file, stage })
     : await copyInto(session, statement, rows)
   if (stage.rows === 0) warnings.add('empty', wanted)
+}
+
+/** A file may have nothing but NULL in a column that the table has numbers in. */
+function asInTable(column: StageColumn, known: KnownColumns | undefined): StageColumn {
+  const type = known?.get(column.name)
+  return type !== undefined && isNumber(type) ? { ...column, type } : column
 }
 
 type GoodRows = Readonly<{

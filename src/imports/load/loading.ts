@@ -57,6 +57,8 @@ export type Stage = {
   rows: number
   /** For `overwrite`: columns with a default that the file lacks. They become NULL. */
   nulls?: readonly string[]
+  /** For a table that is there: columns of it that the file has not, but the stage. */
+  computed?: readonly string[]
   /** For `upsert`. */
   merged?: MergedRows
 }

@@ -9,6 +9,7 @@ import { type KnownColumns, stageName } from './stage-table.ts'
 /** Brings the loaded rows into a table that is there: replaces its rows, adds to them, or updates those with the same key. */
 export async function mergeTable(loading: Loading, stage: Stage, known: KnownColumns): Promise<void> {
   const { options } = loading
+  stage.computed = await computedColumns(loading, stage, known)
   try {
     if (options.collision === 'overwrite') await overwrite(loading, stage, known)
     else if (options.collision === 'upsert') await upsert(loading, stage, known)
@@ -17,6 +18,26 @@ export async function mergeTable(loading: Loading, stage: Stage, known: KnownCol
     throw misfit(error, stage)
   }
 }
+
+/** The points of the rows, if the table has a column for them or may get one. */
+async function computedColumns(
+  { session, account, options }: Loading,
+  stage: Stage,
+  known: KnownColumns,
+): Promise<readonly string[]> {
+  if (!stage.geometry || stage.columns.some(({ name }) => name === geometryColumn)) return []
+  if (known.has(geometryColumn)) return [geometryColumn]
+  if (options.collision !== 'overwrite' && !options.addColumns) return []
+  // The table may compute it from its own columns.
+  const generated = await queryInCatalog(
+    session,
+    `select from pg_attribute where attrelid = $1::regclass and attname = $2 and not attisdropped`,
+    [quoteQualified(account.schema, stage.wanted), geometryColumn],
+  )
+  return generated.length > 0 ? [] : [geometryColumn]
+}
+
+const geometryColumn = 'the_geom'
 
 /** The table keeps its identity: grants, views, indexes and triggers stay. It is locked only now. */
 async function overwrite(loading: Loading, stage: Stage, known: KnownColumns): Promise<void> {
@@ -36,7 +57,7 @@ async function overwrite(loading: Loading, stage: Stage, known: KnownColumns): P
   if (options.privacy !== undefined) await setPrivacy(loading, table)
 }
 
-/** Those of the columns that have a default and may be NULL. */
+/** Those of the columns that have a default and may be NULL. What CHECK refuses is seen with the rows. */
 async function withDefault(
   { session }: Loading,
   table: string,
@@ -80,7 +101,8 @@ async function upsert(loading: Loading, stage: Stage, known: KnownColumns): Prom
   await addColumns(loading, stage, known)
   const keys = key.map(quoteName).join(', ')
   await queryInCatalog(session, `create index on ${stageName(loading, stage)} (${keys})`)
-  const others = names.filter((name) => !key.includes(name) && name !== 'cartodb_id').map(quoteName)
+  const stored = [...names, ...(stage.computed ?? [])]
+  const others = stored.filter((name) => !key.includes(name) && name !== 'cartodb_id').map(quoteIdentifier)
   const sets = others.map((name) => `${name} = excluded.${name}`).join(', ')
   const keeps = options.keepsExisting === true || sets === ''
   const conflict = `on conflict (${keys}) do ${keeps ? 'nothing' : `update set ${sets}`}`
@@ -110,11 +132,12 @@ async function isNewSql(
 
 async function addColumns(loading: Loading, stage: Stage, known: KnownColumns): Promise<void> {
   const { session, account } = loading
-  for (const { name, type } of stage.columns.filter((column) => !known.has(column.name)))
+  const points = (stage.computed ?? []).map((name) => ({ name, type: 'geometry' }))
+  for (const { name, type } of [...stage.columns, ...points].filter((column) => !known.has(column.name)))
     await queryInCatalog(
       session,
-      `alter table ${quoteQualified(account.schema, stage.wanted)} add column ${quoteName(name)} ${
-        name === 'the_geom' ? 'postgis.geometry(Geometry,4326)' : type
+      `alter table ${quoteQualified(account.schema, stage.wanted)} add column ${quoteIdentifier(name)} ${
+        name === geometryColumn ? 'postgis.geometry(Geometry,4326)' : type
       }`,
     )
 }

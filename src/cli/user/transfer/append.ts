@@ -7,7 +7,7 @@ import type { Service } from '../service.ts'
 /** Types by name. */
 type Columns = ReadonlyMap<string, string>
 
-/** The columns of the table; undefined if it does not exist, which COPY reports later. */
+/** The columns of the table that rows can be stored in; undefined if it does not exist, which COPY reports later. */
 export async function columnsOf(
   { client, signal }: Service,
   wishes: ImportWishes,
@@ -20,16 +20,18 @@ export async function columnsOf(
 
 const columnsSql = (table: string) => `
 select attname as name, pg_catalog.format_type(atttypid, atttypmod) as type from pg_catalog.pg_attribute
-where attrelid = pg_catalog.to_regclass(${quoteLiteral(table)}) and attnum > 0 and not attisdropped`
+where attrelid = pg_catalog.to_regclass(${quoteLiteral(table)}) and attnum > 0 and not attisdropped and attgenerated = ''`
 
 /** Refuses points that cannot be made before the first row is sent. */
-export function checkPoints({ points, table, isPrepared, known }: ImportWishes): void {
+export function checkPoints({ points, table, known }: ImportWishes): void {
   if (!points || !known) return
   for (const name of [points.lon, points.lat]) {
     const type = known.get(name)
     if (type !== undefined && !isNumber(type))
       throw new UsageError(`--points: the column ${name} of ${table} is ${type}, not a number`)
   }
-  if (!isPrepared && !known.has('the_geom'))
-    throw new UsageError(`--points: ${table} has no column the_geom, and --no-prepare does not add it`)
+  if (!known.has('the_geom'))
+    throw new UsageError(
+      `--points: ${table} has no column the_geom: prepare it for maps first (cartage table prepare ${table})`,
+    )
 }

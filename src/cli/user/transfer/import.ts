@@ -103,7 +103,7 @@ export const importCommand: UserCommand = {
       type: 'boolean',
       help: 'the first line is data; the columns are column_1, column_2, …',
     },
-    'no-prepare': { type: 'boolean', help: 'do not prepare the table for maps' },
+    'no-prepare': { type: 'boolean', help: 'do not prepare the new table for maps' },
     'dry-run': { type: 'boolean', help: 'show the plan and the SQL only' },
   },
   details: [

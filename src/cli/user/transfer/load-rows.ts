@@ -6,6 +6,7 @@ import type { CopyAnswer } from '../../../contract/documents.ts'
 import { formatDuration, plural } from '../../../contract/text/format.ts'
 import { mergedText } from '../../../contract/text/merged-rows.ts'
 import { type ImportPlan, importStatements } from '../../../file-import/import-plan.ts'
+import { withoutPointField } from '../../../file-import/point-field.ts'
 import { isRewritten } from '../../../file-import/rewrite-rows.ts'
 import { checkImport, ImportInDoubt, isOutcomeUnknown, storeRows } from '../../../file-import/store-rows.ts'
 import type { CommandResult } from '../../command.ts'
@@ -42,7 +43,7 @@ export async function loadRows(
   const { inserted_rows, updated_rows, rejected_rows, rejected = [] } = answer ?? {}
   const merged = mergedText(count, answer ?? {}, plan.merge?.onConflict)
   if (merged) call.terminal.say(`  ${merged}`)
-  await tellRejects(call, file, rejected_rows ?? 0, rejected)
+  await tellRejects(call, file, rejected_rows ?? 0, withoutPointField(plan, rejected))
   const counts = { inserted_rows, updated_rows, rejected_rows }
   return { document: { table: plan.table, rows: count, ...counts, job_id: job.job_id } }
 }
