@@ -27,15 +27,17 @@ export async function startProcess(
   { config, keys }: Pick<Installation, 'config' | 'keys'>,
   command: readonly string[],
   env: Readonly<Record<string, string>> = {},
+  before: readonly string[] = [],
 ): Promise<RunningProcess> {
-  return startCartage(t, command, {
+  const wanted = {
     CARTAGE_DATABASE_URL: keys.adminUrl,
     CARTAGE_SECRET: keys.secret,
     CARTAGE_ADMIN_TOKEN: keys.adminToken,
     CARTAGE_NAMESPACE: config.namespace,
     CARTAGE_CONNECTIONS_PER_HOST: '6',
     ...env,
-  })
+  }
+  return startCartage(t, command, wanted, program, before)
 }
 
 /** Starts `cartage <command>` in its own process with only this configuration, and waits until it is ready. */
@@ -44,8 +46,10 @@ export async function startCartage(
   command: readonly string[],
   env: Readonly<Record<string, string>>,
   node: readonly string[] = program,
+  before: readonly string[] = [],
 ): Promise<RunningProcess> {
-  const child = spawn(process.execPath, [...node, ...command], {
+  const [file, ...args] = [...before, process.execPath, ...node, ...command]
+  const child = spawn(file!, args, {
     env: { PATH: process.env.PATH, CARTAGE_PORT: '0', ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
