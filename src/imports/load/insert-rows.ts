@@ -44,8 +44,8 @@ const targetOf = ({ account }: Loading, { wanted }: Stage) => quoteQualified(acc
 type Range = Readonly<{ from: number; to: number }>
 
 async function insertRange(loading: Loading, stage: Stage, upsert?: Upsert, range?: Range): Promise<void> {
-  const columns = [...stage.columns.map(({ name }) => name), ...(stage.computed ?? [])].map(quoteIdentifier)
-  const nulls = (stage.nulls ?? []).map(quoteIdentifier)
+  const columns = [...stage.columns.map(({ name }) => name), ...(stage.computed ?? [])].map(quoteName)
+  const nulls = (stage.nulls ?? []).map(quoteName)
   const inRange = (row: string) =>
     range ? [`${row}.${stage.line} between ${range.from} and ${range.to}`] : []
   // COPY has stored the rows in the order of the file.

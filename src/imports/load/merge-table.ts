@@ -102,7 +102,7 @@ async function upsert(loading: Loading, stage: Stage, known: KnownColumns): Prom
   const keys = key.map(quoteName).join(', ')
   await queryInCatalog(session, `create index on ${stageName(loading, stage)} (${keys})`)
   const stored = [...names, ...(stage.computed ?? [])]
-  const others = stored.filter((name) => !key.includes(name) && name !== 'cartodb_id').map(quoteIdentifier)
+  const others = stored.filter((name) => !key.includes(name) && name !== 'cartodb_id').map(quoteName)
   const sets = others.map((name) => `${name} = excluded.${name}`).join(', ')
   const keeps = options.keepsExisting === true || sets === ''
   const conflict = `on conflict (${keys}) do ${keeps ? 'nothing' : `update set ${sets}`}`
@@ -136,7 +136,7 @@ async function addColumns(loading: Loading, stage: Stage, known: KnownColumns): 
   for (const { name, type } of [...stage.columns, ...points].filter((column) => !known.has(column.name)))
     await queryInCatalog(
       session,
-      `alter table ${quoteQualified(account.schema, stage.wanted)} add column ${quoteIdentifier(name)} ${
+      `alter table ${quoteQualified(account.schema, stage.wanted)} add column ${quoteName(name)} ${
         name === geometryColumn ? 'postgis.geometry(Geometry,4326)' : type
       }`,
     )
