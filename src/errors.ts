@@ -58,7 +58,7 @@ const raise = <Code extends ErrorCode>(code: Code, kind: ErrorKind, message: str
 /** The closed list of all errors that we raise. Codes never change; docs/errors.md lists them. */
 export const errors = {
   // requests
-  badRequest: (text: string) => raise('bad-request', 'invalid', text),
+  badRequest: (text: string, hint?: string) => raise('bad-request', 'invalid', text, { hint }),
   pathUnknown: () => raise('path-unknown', 'not-found', 'Not found'),
   methodNotAllowed: (method: string) =>
     raise('method-not-allowed', 'not-allowed', `Method ${method} is not allowed here`),

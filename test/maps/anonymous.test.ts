@@ -102,6 +102,11 @@ const refused: [unknown, number, RegExp, unknown?][] = [
   [layerOf('select 1', { vector_extent: 100 }), 400, /^Invalid vector_extent/],
   [layerOf('select * from places', { vector_simplify_extent: 5000 }), 400, /^Invalid vector_simplify_extent/],
   [{ layers: [good, { options: { ...good.options, vector_extent: 512 } }] }, 400, /^Multiple extent values/],
+  [
+    { layers: [good, { options: { ...good.options, vector_simplify_extent: 512 } }] },
+    400,
+    /^Multiple simplify extent values/,
+  ],
   [layerOf('select * from nothing'), 404, /relation "nothing" does not exist/, layer()],
   [layerOf('selec'), 400, /syntax error/, layer()],
   [layerOf('select 1 as a'), 400, /^column "the_geom_webmercator" does not exist$/, layer()],
@@ -224,6 +229,22 @@ test('layers are chosen by index, id or list, and left out outside their zooms',
   ] as const) {
     const { status: told, body } = await askMapTile(user, map.layergroupid, path)
     assert.deepEqual([told, body.errors], [status, [text]], path)
+  }
+  const head = await askMapTile(user, map.layergroupid, '/0/0/0.mvt', { method: 'HEAD' })
+  assert.deepEqual([head.status, head.bytes.length], [200, 0])
+})
+
+test('a tile of another format is refused with what to ask for instead', async (t) => {
+  const { user } = await setup(t)
+  const map = await mapOf(user, layerOf('select null::geometry as the_geom_webmercator'))
+  for (const [format, hint] of [
+    ['png', /^Ask for \.mvt, and draw it with MapLibre/],
+    ['torque.json', /^Ask for \.mvt/],
+    ['grid.json', /attributes\/\{cartodb_id\}/],
+  ] as const) {
+    const { status, body } = await askMapTile(user, map.layergroupid, `/0/0/0/0.${format}`)
+    assert.deepEqual([status, body.errors[0]!.startsWith(`Unsupported format ${format}: `)], [400, true])
+    assert.match(String(body.hint), hint)
   }
 })
 

@@ -145,7 +145,21 @@ test('columns of many types become properties, and the others are left out', asy
   assert.deepEqual((await tileOf(user, '/t/0/0/0', { query: { columns: '' } })).layers.t![0]!.properties, {})
 })
 
-test('a key that may read some columns gets tiles of only these', async (t) => {
+test('the id of a feature is a cartodb_id that is not negative, which stays a property', async (t) => {
+  const { user } = await setup(t)
+  await user.sql(`create table t as select id as cartodb_id, st_setsrid(st_point(1, 1), 3857) as the_geom_webmercator
+    from unnest('{0, 7, -7, null}'::int[]) id`)
+  const { layers } = await tileOf(user, '/t/0/0/0')
+  const found = layers.t!.map(({ id, properties }) => [id, properties.cartodb_id])
+  assert.deepEqual(found, [
+    [0, 0],
+    [7, 7],
+    [undefined, -7],
+    [undefined, undefined],
+  ])
+})
+
+test('a key that may read some columns gets tiles of these alone', async (t) => {
   const { user } = await setup(t)
   await user.sql(`${places}; alter table places add hidden text default 'secret';
     grant select (name, the_geom) on places to "${user.account.publicRole}"`)

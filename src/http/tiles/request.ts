@@ -31,7 +31,10 @@ export function placeOf(zText: string, xText: string, yText: string): TileReques
   const [yDigits = '', ...extension] = yText.split('.')
   const format = extension.join('.')
   if (!['', 'mvt', 'pbf'].includes(format))
-    throw errors.badRequest(`Unsupported format ${format.slice(0, 20)}: this server makes vector tiles (mvt)`)
+    throw errors.badRequest(
+      `Unsupported format ${format.slice(0, 20)}: this server makes vector tiles (mvt)`,
+      format === 'grid.json' ? insteadOfGrids : insteadOfPictures,
+    )
   const z = digits('z', zText)
   if (z > deepestZoom)
     throw errors.badRequest(`Invalid z: it must be a whole number from 0 to ${deepestZoom}`)
@@ -43,6 +46,11 @@ export function placeOf(zText: string, xText: string, yText: string): TileReques
     y: Number(y < wide ? y : wide),
   }
 }
+
+const insteadOfPictures =
+  'Ask for .mvt, and draw it with MapLibre, deck.gl or another client that reads vector tiles'
+const insteadOfGrids =
+  'A feature of a vector tile has its columns. More of them: {layer}/attributes/{cartodb_id} of the map, if its layer has "attributes"'
 
 function digits(name: string, text: string): bigint {
   if (/^\d{1,40}$/.test(text)) return BigInt(text)
