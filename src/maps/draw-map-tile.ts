@@ -2,9 +2,15 @@ import type { TilePlace } from '../contract/documents.ts'
 import { errors } from '../errors.ts'
 import type { Session } from '../postgres/session.ts'
 import { inLayer } from '../tiles/in-layer.ts'
-import { type QueryVersion, unknownVersion, versionOfAll, versionSql } from '../tiles/query-version.ts'
-import { type DrawnTile, finishTile, isOvertaken, sendAll, type TileRow } from '../tiles/render-tile.ts'
-import { type TileContent, tileSql } from '../tiles/tile-sql.ts'
+import {
+  type QueryVersion,
+  readVersion,
+  unknownVersion,
+  versionOfAll,
+  versionSql,
+} from '../tiles/query-version.ts'
+import { type DrawnTile, finishTile, isOvertaken, readTileRow, tileText } from '../tiles/render-tile.ts'
+import type { TileContent, TilePlace } from '../tiles/tile-sql.ts'
 import type { MadeTile } from '../tiles/tiles.ts'
 import { aggregatedRows } from './aggregation.ts'
 import type { TiledLayer } from './choose-layers.ts'
@@ -114,20 +120,17 @@ async function drawPlanned(
   const asked = named.map(({ source, index }) => versionSql(source.names!, tile.known[index] ?? null))
   try {
     const isOne = contents.length === 1
-    const statements = isOne ? [...first, tileSql(contents[0]!), ...asked] : first
-    const answers = statements.length > 0 ? await sendAll(session, statements) : []
-    const row = isOne ? (answers[first.length]!.rows[0] as TileRow) : undefined
+    const texts = isOne ? [...first, tileText(contents[0]!), ...asked] : first
+    const answers = texts.length > 0 ? await session.ask(texts) : []
     const drawn = await finishTile(session, contents, tile.maxBytes, {
       left: tile.leftBytes,
-      ...(row && { first: row }),
+      ...(isOne && { first: readTileRow(answers[first.length]!) }),
     })
-    const told = isOne
-      ? answers.slice(first.length + 1)
-      : asked.length > 0
-        ? await sendAll(session, asked)
-        : []
-    const versionAt = (layer: TiledLayer) =>
-      (told[named.indexOf(layer)]?.rows[0] as QueryVersion | undefined) ?? unknownVersion
+    const told = isOne ? answers.slice(first.length + 1) : asked.length > 0 ? await session.ask(asked) : []
+    const versionAt = (layer: TiledLayer) => {
+      const rows = told[named.indexOf(layer)]
+      return rows ? readVersion(rows) : unknownVersion
+    }
     return { ...drawn, versions: tile.layers.map(versionAt) }
   } catch (error) {
     if (isOvertaken(error) && first.length > 0) throw error

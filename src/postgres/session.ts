@@ -4,6 +4,7 @@ import type { Client, QueryResult, QueryResultRow } from 'pg'
 import type { AppError } from '../errors.ts'
 import type { SessionTarget } from './session-target.ts'
 import { cancelStatement } from './wire/cancel.ts'
+import { CollectedRows, type WireRow } from './wire/collected-rows.ts'
 import { dropWhenSilent, limitSilence, socketOf, traffic } from './wire/drop-when-silent.ts'
 import { RowCounts } from './wire/row-counts.ts'
 import type { WireHandler, WireOutcome } from './wire/wire-handler.ts'
@@ -31,6 +32,8 @@ export class Session {
   readonly #owner: SessionOwner
   readonly #answerMs: number
   readonly #rows = new RowCounts()
+  /** The names of the statements that `lookFast` has prepared. */
+  readonly #prepared = new Set<string>()
   #transactionStatus: WireOutcome['transactionStatus'] = 'I'
   #running: WireQuery | null = null
   /** Waiting for an answer that has a time limit. */
@@ -99,9 +102,19 @@ export class Session {
     return this.onClient(() => this.#ask(() => this.client.query<R>(text, values)))
   }
 
+  /** Sends some of our statements together. Returns the rows of each; rejects with the first error. */
+  ask(texts: readonly WireText[]): Promise<readonly (readonly WireRow[])[]> {
+    return this.#ask(async () => {
+      const rows = new CollectedRows()
+      // They are not rows of the caller's statements.
+      await this.#send(texts, rows, new RowCounts()).done
+      return rows.whole()
+    })
+  }
+
   /**
    * Runs one of our read-only statements as a prepared statement, planned once per connection. Leaves the session clean
-   * otherwise. Only for the administrator's sessions: a tenant could redefine a prepared statement.
+   * otherwise. Only on a session on which no code of a tenant has run: it could redefine a prepared statement.
    */
   async look<R extends QueryResultRow>(
     name: string,
@@ -112,6 +125,15 @@ export class Session {
     const result = await this.onClient(() => this.#ask(() => this.client.query<R>({ name, text, values })))
     this.#isClean = wasClean
     return result
+  }
+
+  /** The same for values as text and an answer as bytes, in half of the time that `pg` takes. */
+  async lookFast(name: string, sql: string, values: readonly (string | null)[]): Promise<readonly WireRow[]> {
+    const wasClean = this.#isClean
+    const [rows] = await this.ask([{ name, sql, values, isPrepared: this.#prepared.has(name) }])
+    this.#prepared.add(name)
+    this.#isClean = wasClean
+    return rows!
   }
 
   /** For work on the `pg` client itself, without a time limit. */
@@ -135,8 +157,12 @@ export class Session {
 
   /** Sends one message, or several at once; `handler` gets the answers directly from the wire. */
   send(text: string | readonly WireText[], handler: WireHandler): WireQuery {
+    return this.#send(typeof text === 'string' ? [text] : text, handler, this.#rows)
+  }
+
+  #send(texts: readonly WireText[], handler: WireHandler, counts: RowCounts): WireQuery {
     this.#isClean = false
-    const query = new WireQuery(this.client, typeof text === 'string' ? [text] : text, handler, this.#rows)
+    const query = new WireQuery(this.client, texts, handler, counts)
     this.#running = query
     query.done.then(
       ({ transactionStatus }) => {
@@ -218,6 +244,7 @@ export class Session {
   /** The caller's last message was the cleaning, and it succeeded. */
   noteClean(): void {
     this.#isClean = true
+    this.#prepared.clear()
     forgetPrepared(this.client)
   }
 

@@ -1,5 +1,6 @@
 import { quoteLiteral } from '../contract/text/quote.ts'
 import type { Session } from '../postgres/session.ts'
+import type { WireRow } from '../postgres/wire/collected-rows.ts'
 import type { QueryNames } from '../sql/query-names.ts'
 import { hashOf } from './tile-layer.ts'
 
@@ -16,15 +17,19 @@ export async function lookUpVersion(
 ): Promise<QueryVersion> {
   if (!names) return unknownVersion
   const { relations, optional, functions, operators, members } = names
-  const { rows } = await session.look<QueryVersion>('query version', preparedSql, [
-    relations,
-    optional,
-    functions,
-    operators,
-    members,
-    known,
-  ])
-  return rows[0] ?? unknownVersion
+  const lists = [relations, optional, functions, operators, members].map(arrayText)
+  return readVersion(await session.lookFast('query version', preparedSql, [...lists, known]))
+}
+
+/** As PostgreSQL reads an array of texts. */
+const arrayText = (list: readonly string[]) =>
+  `{${list.map((text) => `"${text.replace(/["\\]/g, '\\$&')}"`).join(',')}}`
+
+/** The answer to `versionSql`. */
+export function readVersion([row]: readonly WireRow[]): QueryVersion {
+  if (!row) return unknownVersion
+  const [version = null, isMoved] = row.map((value) => value?.toString() ?? null)
+  return { version, is_moved: isMoved === 't' }
 }
 
 const preparedSql = 'select v.version, v.is_moved from cartodb._CDB_QueryVersion($1, $2, $3, $4, $5, $6) as v'

@@ -1,11 +1,11 @@
-import type { QueryResult } from 'pg'
-import type { TilePlace } from '../contract/documents.ts'
 import { AppError, errors } from '../errors.ts'
 import type { Session } from '../postgres/session.ts'
 import { hasSqlstate, sqlstate } from '../postgres/sqlstate.ts'
+import type { WireRow } from '../postgres/wire/collected-rows.ts'
+import type { OwnText } from '../postgres/wire/extended-messages.ts'
 import { isCancel, toClientError, type WireError } from '../postgres/wire/wire-error.ts'
 import { type TimeLimit, wholeTimeout } from '../statements/time-limits.ts'
-import { type Layer, type LayerRow, layerSql, type Property, readFoundLayer } from './tile-layer.ts'
+import { type Layer, layerSql, type Property, readFoundLayer } from './tile-layer.ts'
 import {
   arePointsSql,
   type Box,
@@ -51,20 +51,20 @@ export async function renderTile(
   // After the tile, which has locked the tables: now none can be rewritten.
   const look = requests.map(({ layer }) => layerSql(layer, layer))
   if (contents.length > 1) {
-    await session.query(begin)
+    await session.ask([begin])
     const drawn = await finishTile(session, contents, limits.maxBytes)
-    return { ...drawn, layers: foundLayers(requests, await sendAll(session, look)) }
+    return { ...drawn, layers: foundLayers(requests, await session.ask(look)) }
   }
-  const [, tile, ...found] = await sendAll(session, [begin, ...contents.map(tileSql), ...look])
-  const first = tile!.rows[0] as TileRow
+  const [, tile, ...found] = await session.ask([begin, ...contents.map(tileText), ...look])
+  const first = readTileRow(tile!)
   return {
     ...(await finishTile(session, contents, limits.maxBytes, { first })),
     layers: foundLayers(requests, found),
   }
 }
 
-const foundLayers = (requests: readonly LayerRequest[], results: readonly QueryResult[]) =>
-  requests.map(({ layer }, at) => readFoundLayer(layer, layer, results[at]!.rows[0] as LayerRow))
+const foundLayers = (requests: readonly LayerRequest[], answers: readonly (readonly WireRow[])[]) =>
+  requests.map(({ layer }, at) => readFoundLayer(layer, layer, answers[at]![0]))
 
 const contentOf = (request: LayerRequest, place: TilePlace, limits: TileLimits): TileContent => ({
   ...request,
@@ -111,7 +111,7 @@ export async function finishTile(
   let left = given
   for (const [at, content] of contents.entries()) {
     const sized = { ...content, maxBytes: left }
-    const row = (at === 0 && first) || (await session.query<TileRow>(tileSql(sized))).rows[0]!
+    const row = (at === 0 && first) || (await askTile(session, tileText(sized)))
     const part = await partOf(session, sized, row, maxBytes)
     left -= part.tile.length
     parts.push(part)
@@ -123,16 +123,19 @@ export async function finishTile(
   return { bytes, truncated }
 }
 
-/** One message, one answer for each statement. */
-export async function sendAll(
-  session: Session,
-  statements: readonly string[],
-): Promise<readonly QueryResult[]> {
-  return [(await session.query(statements.join(';\n'))) as QueryResult | QueryResult[]].flat()
-}
+/** The bytes of a tile come as they are: as text they would be twice as many. */
+export const tileText = (content: TileContent): OwnText => ({ sql: tileSql(content), isBinary: true })
 
 type LayerPart = Readonly<{ tile: Buffer; kept: number | null }>
-export type TileRow = { found: string; bytes: number | null; tile: Buffer | null }
+type TileRow = Readonly<{ found: number; bytes: number | null; tile: Buffer | null }>
+
+const askTile = async (session: Session, text: OwnText) => readTileRow((await session.ask([text]))[0]!)
+
+/** The answer to `tileText`. */
+export function readTileRow([row]: readonly WireRow[]): TileRow {
+  const [found, bytes, tile] = row!
+  return { found: Number(found!.readBigInt64BE()), bytes: bytes?.readInt32BE() ?? null, tile: tile! }
+}
 
 /** `limit`: of the whole tile. */
 async function partOf(
@@ -142,10 +145,11 @@ async function partOf(
   limit: number,
 ): Promise<LayerPart> {
   const { maxFeatures } = content
-  if (Number(whole.found) <= maxFeatures) return { tile: tileOf(whole, content, limit), kept: null }
+  if (whole.found <= maxFeatures) return { tile: tileOf(whole, content, limit), kept: null }
   const points = await session.query<{ are_points: boolean }>(arePointsSql(content))
-  const { rows } = await session.query<TileRow>(truncatedTileSql(content, points.rows[0]!.are_points))
-  return { tile: tileOf(rows[0]!, content, limit), kept: Number(rows[0]!.found) }
+  const sql = truncatedTileSql(content, points.rows[0]!.are_points)
+  const row = await askTile(session, { sql, isBinary: true })
+  return { tile: tileOf(row, content, limit), kept: row.found }
 }
 
 function tileOf({ bytes, tile }: TileRow, { maxBytes }: TileContent, limit: number): Buffer {

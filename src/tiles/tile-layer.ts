@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import { quoteLiteral } from '../contract/text/quote.ts'
 import { errors } from '../errors.ts'
 import type { Session } from '../postgres/session.ts'
+import type { WireRow } from '../postgres/wire/collected-rows.ts'
 
 export type TableName = Readonly<{ schema: string; name: string }>
 
@@ -47,14 +48,14 @@ export async function lookUpLayer(
   { known, isUsed = false }: LookUpOptions = {},
 ): Promise<Layer> {
   // A tenant could have replaced a prepared statement.
-  const { rows } = isUsed
-    ? await session.query<LayerRow>(layerSql(table, known))
-    : await session.look<LayerRow>('tile layer', preparedSql, [
+  const [row] = isUsed
+    ? (await session.ask([layerSql(table, known)]))[0]!
+    : await session.lookFast('tile layer', preparedSql, [
         table.schema,
         table.name,
         known?.tableVersion ?? null,
       ])
-  return readFoundLayer(table, known, rows[0])
+  return readFoundLayer(table, known, row)
 }
 
 const preparedSql = 'select cartodb._CDB_TileLayer($1, $2, $3) as layer'
@@ -66,10 +67,11 @@ export function layerSql({ schema, name }: TableName, known: Layer | undefined):
   return `select cartodb._CDB_TileLayer(${values.join(', ')}) as layer`
 }
 
-export function readFoundLayer(table: TableName, known: Layer | undefined, row: LayerRow | undefined): Layer {
-  const found = row?.layer
-  if (found && 'is_known' in found) return { ...known!, isMoved: found.is_moved }
-  return readLayer(table, found)
+export function readFoundLayer(table: TableName, known: Layer | undefined, row: WireRow | undefined): Layer {
+  const [json] = row ?? []
+  const found = json ? (JSON.parse(json.toString()) as FoundLayer | UnchangedLayer) : null
+  if (!found || !('is_known' in found)) return readLayer(table, found)
+  return known!.isMoved === found.is_moved ? known! : { ...known!, isMoved: found.is_moved }
 }
 
 type TileColumn = Property | (Geometry & Readonly<{ kind: 'geometry' }>)
@@ -85,9 +87,9 @@ type FoundLayer = Readonly<{
   is_moved: boolean
 }>
 
-export type LayerRow = { layer: FoundLayer | Readonly<{ is_known: true; is_moved: boolean }> | null }
+type UnchangedLayer = Readonly<{ is_known: true; is_moved: boolean }>
 
-function readLayer(table: TableName, layer: FoundLayer | null | undefined): Layer {
+function readLayer(table: TableName, layer: FoundLayer | null): Layer {
   const geometries = layer?.columns.filter(isGeometry) ?? []
   const geometry = geometries.find(({ name }) => name === 'the_geom_webmercator') ?? geometries[0]
   if (!layer || !geometry) throw errors.notFound(`Table '${table.name}'`)
@@ -112,4 +114,6 @@ function readLayer(table: TableName, layer: FoundLayer | null | undefined): Laye
 const isGeometry = (column: TileColumn): column is Extract<TileColumn, { kind: 'geometry' }> =>
   column.kind === 'geometry'
 
-export const hashOf = (value: unknown) => hash('sha256', JSON.stringify(value), 'base64url').slice(0, 27)
+/** Of bytes, or of anything that JSON can write. */
+export const hashOf = (value: unknown) =>
+  hash('sha256', Buffer.isBuffer(value) ? value : JSON.stringify(value), 'base64url').slice(0, 27)

@@ -8,6 +8,7 @@ import type { Databases } from '../postgres/databases.ts'
 import type { AbortLike } from '../postgres/pools/interruption.ts'
 import { Slots } from '../postgres/pools/slots.ts'
 import type { Session } from '../postgres/session.ts'
+import { remembered } from '../remembered.ts'
 import type { ReplicaReader } from '../statements/replica-reader.ts'
 import { runAs, type SlotsToWaitFor, type StatementOptions } from '../statements/run-as.ts'
 import { type TimeLimit, wholeTimeout } from '../statements/time-limits.ts'
@@ -265,7 +266,7 @@ export class Tiles {
 
   async #answer(key: string, made: MadeTile, client: TileClient): Promise<Tile> {
     const { bytes, truncated, version } = made
-    const tag = version === null ? hashOf(bytes.toString('latin1')) : hashOf([key, version])
+    const tag = version === null ? hashOf(bytes) : hashOf([key, version])
     if (client.hasTag(tag)) return { tag, bytes: null, truncated }
     return this.#encoded(key, tag, made, client)
   }
@@ -392,8 +393,9 @@ export class Tiles {
 const placeOf = (reader: ReplicaReader | undefined) => (reader ? 'replica' : '')
 
 /** Keys do not share work, even with the same role. Guests of a key see less of an error than its holders. */
-const tokenOf = ({ key, isGuest }: Principal) =>
-  `${key.tokenHash.toString('base64')}${isGuest ? ' guest' : ''}`
+const tokenOf = remembered(
+  ({ key, isGuest }: Principal) => `${key.tokenHash.toString('base64')}${isGuest ? ' guest' : ''}`,
+)
 
 function keyOfPart({ principal, source }: TilePart): string {
   const { hostId, database, role } = sessionTargetOf(principal)
@@ -449,13 +451,14 @@ export function versionOf(layers: readonly Layer[]): string | null {
   return versions.includes(null) ? null : versions.join(' ')
 }
 
-function keyOf(requests: readonly LayerRequest[], request: TileRequest): string {
+/** Which properties there are is told by the version of a layer. */
+function keyOf(requests: readonly LayerRequest[], { columns, maxFeatures }: TileRequest): string {
   const layers = requests.map(({ layer, properties }) => [
     layer.schema,
     layer.name,
-    properties.map(({ name }) => name),
+    ...(columns ? [properties.map(({ name }) => name)] : []),
   ])
-  return `${request.maxFeatures} ${hashOf(layers)}`
+  return `${maxFeatures} ${JSON.stringify(layers)}`
 }
 
 /** There is nothing north or south of the world. */

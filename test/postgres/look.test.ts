@@ -56,7 +56,43 @@ test('a failed look-up can be repeated, on a cleaned connection', async (t) => {
   assert.equal((await admin.use(divide(2))).rows[0]!.part, 3)
 })
 
-test('a page of keys is correct before and after other work on its connection', async (t) => {
+test('a fast look leaves its session clean, and is repeated on a connection that was cleaned or has failed', async (t) => {
+  const admin = await adminOf(t)
+  const divide = (by: string) => async (session: Session) => {
+    const [row] = await session.lookFast('divide', 'select 6 / $1::integer as part, null', [by])
+    return row!.map((value) => value?.toString() ?? null)
+  }
+  assert.deepEqual(await admin.use(divide('2')), ['3', null])
+  const first = await admin.use(prepared)
+  assert.deepEqual(first.prepared, ['divide', 'prepared'])
+  assert.deepEqual(await admin.use(divide('3')), ['2', null])
+  await assert.rejects(admin.use(divide('0')), { code: '22012', message: 'division by zero' })
+  assert.deepEqual(await admin.use(prepared), { ...first, prepared: ['prepared'] })
+  assert.deepEqual(await admin.use(divide('6')), ['1', null])
+  await admin.use((session) => session.query('prepare remains as select 1'))
+  assert.deepEqual(await admin.use(divide('1')), ['6', null])
+})
+
+test('statements that are sent together are answered in order, one of them in binary and longer than a read', async (t) => {
+  const admin = await adminOf(t)
+  await admin.use(async (session) => {
+    const sql = `select 7::int4, repeat('x', 1000000)::bytea, null::int8`
+    const texts = ['begin', { sql, isBinary: true }, 'select 8 union select 9']
+    const [begun, bytes, last] = await session.ask(texts)
+    assert.deepEqual(begun, [])
+    const [number, long, none] = bytes![0]!
+    assert.equal(number!.readInt32BE(), 7)
+    assert.deepEqual(long, Buffer.alloc(1_000_000, 'x'))
+    assert.equal(none, null)
+    assert.deepEqual(last!.map(([value]) => value!.toString()).toSorted(), ['8', '9'])
+    assert.equal(session.transactionStatus, 'T')
+    const failing = session.ask([{ sql: 'select nothing' }, 'select 1'])
+    await assert.rejects(failing, { code: '42703', message: 'column "nothing" does not exist' })
+    assert.equal(session.transactionStatus, 'E')
+  })
+})
+
+test('a page of keys is true before and after other work on its connection', async (t) => {
   const { user } = await setup(t)
   const keys = keysClient(user)
   await user.sql('create table a (id int)')

@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import { bindMessage, execute, int16, int32, message, sync, unnamed } from './extended-messages.ts'
 import { queryMessages, sendLong } from './query-messages.ts'
 
 /** One statement with parameters. */
@@ -56,44 +57,5 @@ function readTypes(buffer: Buffer, start: number): number[] {
   return Array.from({ length: count }, (_, place) => buffer.readUInt32BE(start + 2 + 4 * place))
 }
 
-/** All values and all columns are text. */
-function bindMessage(values: readonly (string | null)[]): Buffer {
-  return message('B', unnamed, unnamed, int16(0), int16(values.length), bytesOf(values), int16(0))
-}
-
-function bytesOf(values: readonly (string | null)[]): Buffer {
-  // A UTF-16 unit takes at most three bytes.
-  const bytes = Buffer.allocUnsafe(values.reduce((sum, value) => sum + 4 + 3 * (value?.length ?? 0), 0))
-  let at = 0
-  for (const value of values) {
-    const length = value === null ? noValue : bytes.write(value, at + 4)
-    bytes.writeInt32BE(length, at)
-    at += 4 + Math.max(length, 0)
-  }
-  return bytes.subarray(0, at)
-}
-
-function message(type: string, ...parts: readonly (string | Buffer)[]): Buffer {
-  const body = parts.map((part) => (typeof part === 'string' ? Buffer.from(part) : part))
-  const length = body.reduce((sum, { length }) => sum + length, 4)
-  return Buffer.concat([Buffer.from(type), int32(length), ...body])
-}
-
-function int16(value: number): Buffer {
-  const bytes = Buffer.alloc(2)
-  bytes.writeUInt16BE(value)
-  return bytes
-}
-
-function int32(value: number): Buffer {
-  const bytes = Buffer.alloc(4)
-  bytes.writeInt32BE(value)
-  return bytes
-}
-
-const unnamed = '\0'
-const noValue = -1
 const describe = message('D', 'S', unnamed)
 const flush = message('H')
-const execute = message('E', unnamed, int32(0))
-export const sync = message('S')

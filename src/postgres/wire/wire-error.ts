@@ -43,6 +43,11 @@ export function readWireError(buffer: Buffer, start: number, end: number): WireE
   return explainConflict(error, { schema: fields.get('s'), index: fields.get('n') ?? '' })
 }
 
+/** The error as `pg` throws it. */
+export function wireFailure({ sqlstate: code, message, context: where, ...details }: WireError): Error {
+  return Object.assign(new Error(message), { code, where, ...details })
+}
+
 /**
  * Translates an error of the caller's SQL for the caller. The connection is alive, whatever the SQLSTATE: a function or
  * trigger can raise any of them.

@@ -1,7 +1,8 @@
 import type { Socket } from 'node:net'
 import type { Client } from 'pg'
-import { BoundQuery, type BoundText, sync } from './bound-query.ts'
+import { BoundQuery, type BoundText } from './bound-query.ts'
 import { copyDataHeader, copyDone, copyFail } from './copy-messages.ts'
+import { type OwnText, ownMessages, sync } from './extended-messages.ts'
 import { MessageReader } from './message-reader.ts'
 import { queryMessage, queryMessages, sendLong } from './query-messages.ts'
 import { RecyclingSocket } from './recycling-socket.ts'
@@ -12,12 +13,12 @@ import type { WireHandler, WireOutcome } from './wire-handler.ts'
 import { messages } from './wire-messages.ts'
 
 /** One simple query message, as text or bytes, or one statement with parameters. */
-export type WireText = string | Buffer | BoundText
+export type WireText = string | Buffer | BoundText | OwnText
 
 /**
  * A query on a `pg` connection, read directly from its socket: rows and COPY data never become objects. While it runs,
  * nothing else may use the client; afterwards the client works as before. Several messages are sent together and run
- * one after the other, even after an error; only the first may have parameters.
+ * one after the other, even after an error; only the first may be bytes or a BoundText.
  */
 export class WireQuery {
   /** Settles with the outcome of the last message; rejects only if the connection is lost. */
@@ -53,10 +54,10 @@ export class WireQuery {
     // A socket that has already closed emits no further event.
     if (this.#socket.closed) process.nextTick(this.#onClose)
     const [first] = texts
-    if (typeof first === 'object' && !Buffer.isBuffer(first)) {
+    if (Buffer.isBuffer(first)) sendLong(this.#socket, queryMessage(first))
+    else if (typeof first === 'object' && 'bind' in first)
       this.#bound = new BoundQuery(this.#socket, first, texts.slice(1) as string[])
-    } else if (Buffer.isBuffer(first)) sendLong(this.#socket, queryMessage(first))
-    else this.#socket.write(queryMessages(texts as string[]))
+    else this.#socket.write(messagesOf(texts as (string | OwnText)[]))
   }
 
   /** The kernel buffers megabytes over TCP, but only some 200 KB over a Unix socket. */
@@ -266,6 +267,13 @@ export class WireQuery {
     socket.off('data', this.#onRead)
     for (const listener of this.#pgListeners) socket.on('data', listener)
   }
+}
+
+function messagesOf(texts: readonly (string | OwnText)[]): Buffer {
+  if (texts.every((text) => typeof text === 'string')) return queryMessages(texts as string[])
+  return Buffer.concat(
+    texts.map((text) => (typeof text === 'string' ? queryMessages([text]) : ownMessages(text))),
+  )
 }
 
 const nothing = () => undefined
