@@ -16,21 +16,21 @@ function partsOf(source: string, colour: string, theme: Theme): readonly JsonObj
       id: `${source}-areas`,
       type: 'fill',
       ...from,
-      filter: ofKind('Polygon', 'MultiPolygon'),
+      filter: ofKind('Polygon'),
       paint: { 'fill-color': colour, 'fill-opacity': 0.45 },
     },
     {
       id: `${source}-lines`,
       type: 'line',
       ...from,
-      filter: ofKind('Polygon', 'MultiPolygon', 'LineString', 'MultiLineString'),
+      filter: ofKind('Polygon', 'LineString'),
       paint: { 'line-color': colour, 'line-width': 1.5 },
     },
     {
       id: `${source}-points`,
       type: 'circle',
       ...from,
-      filter: ofKind('Point', 'MultiPoint'),
+      filter: ofKind('Point'),
       paint: {
         'circle-color': colour,
         'circle-radius': ['interpolate', ['linear'], ['zoom'], 0, 2.5, 6, 4, 12, 6],
@@ -41,7 +41,8 @@ function partsOf(source: string, colour: string, theme: Theme): readonly JsonObj
   ]
 }
 
-const ofKind = (...kinds: string[]) => ['in', ['geometry-type'], ['literal', kinds]]
+/** QGIS 3.22 reads no expression of the geometry type. A kind has its MULTI form too. */
+const ofKind = (...kinds: string[]) => ['in', '$type', ...kinds]
 
 /** Distinguishable for most colour-blind people. */
 const colours = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#56b4e9', '#e69f00', '#7f5fc0', '#b8a600']
