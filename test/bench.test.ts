@@ -82,6 +82,25 @@ test('a measured entry has its CPU use, and a limit that it states itself comes 
   assert.match(summary([await measure(entry)]), /\| the patience of the reader \|\n?$/)
 })
 
+test('a pair in slices is their mean, and its slices are measured in turns', async () => {
+  const order: string[] = []
+  const counted = (name: string) => async () => order.push(name)
+  const entry = await someEntry(async () => 0)
+  const { baselineMedian, oursMedian } = await measure({
+    ...entry,
+    slices: 3,
+    prepare: async () => ({
+      ...(await entry.prepare()),
+      baseline: counted('baseline'),
+      ours: counted('ours'),
+    }),
+  })
+  const [, , ...counts] = order
+  assert.deepEqual(counts, ['ours', 'baseline', 'baseline', 'ours', 'ours', 'baseline'])
+  // The first two are those of the pair that warms up.
+  assert.deepEqual([oursMedian, baselineMedian], [(3 + 6 + 7) / 3, (4 + 5 + 8) / 3])
+})
+
 async function someEntry(measured: () => Promise<number>): Promise<Entry> {
   const tearDown = async () => {}
   return {

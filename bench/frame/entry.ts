@@ -10,6 +10,8 @@ export type Entry = Readonly<{
   /** The wanted ratio ours / baseline, in words. */
   aim: string
   pairs: number
+  /** Each pair is measured in so many short slices in turns, so that what else the machine does hits both. By default one. */
+  slices?: number
   prepare: () => Promise<Measured>
 }>
 

@@ -44,8 +44,7 @@ async function measurePairs(
   await oursFirst(baseline, ours)
   const pairs: Pair[] = []
   for (let round = 1; round <= entry.pairs; round++) {
-    const turn = round % 2 === 0 ? baselineFirst : oursFirst
-    const pair = await turn(baseline, () => sampler.during(ours))
+    const pair = await measurePair(baseline, () => sampler.during(ours), round, entry.slices)
     pairs.push(pair)
     const figures = [figure(pair.baseline), figure(pair.ours), (pair.ours / pair.baseline).toFixed(3)]
     process.stderr.write(`  ${entry.name} ${round}/${entry.pairs}: ${figures.join(' ')}\n`)
@@ -54,6 +53,23 @@ async function measurePairs(
 }
 
 type Measurement = () => Promise<number>
+
+/** The means of its slices. */
+async function measurePair(
+  baseline: Measurement,
+  ours: Measurement,
+  round: number,
+  slices = 1,
+): Promise<Pair> {
+  const sum = { baseline: 0, ours: 0 }
+  for (let slice = 0; slice < slices; slice++) {
+    const turn = (round + slice) % 2 === 0 ? baselineFirst : oursFirst
+    const pair = await turn(baseline, ours)
+    sum.baseline += pair.baseline
+    sum.ours += pair.ours
+  }
+  return { baseline: sum.baseline / slices, ours: sum.ours / slices }
+}
 
 async function baselineFirst(measureBaseline: Measurement, measureOurs: Measurement): Promise<Pair> {
   const baseline = await measureBaseline()

@@ -2,7 +2,7 @@ import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
 /**
- * Sends a text body in one write, at once. Node joins the head with it, but `end` corks the socket and adds an empty
+ * Sends a text or short body in one write, at once. Node joins the head with it, but `end` corks the socket and adds an empty
  * write to learn when all is written: a list of two buffers, to be encoded and joined again. (`write` alone waits for
  * the next turn, unless its caller corks the socket.)
  */
@@ -18,8 +18,11 @@ export class OneWriteResponse<R extends IncomingMessage = IncomingMessage> exten
   }
 
   override end(body?: unknown, encoding?: unknown, done?: () => void): this {
-    const isText = typeof body === 'string' && typeof encoding !== 'function'
-    if (!isText || !this.#isReady) return super.end(body, encoding as BufferEncoding, done)
+    if (typeof encoding === 'function' || !this.#isReady)
+      return super.end(body, encoding as BufferEncoding, done)
+    if (Buffer.isBuffer(body) && body.length < shortBytes)
+      return this.end(body.toString('latin1'), 'latin1', done)
+    if (typeof body !== 'string') return super.end(body, encoding as BufferEncoding, done)
     this.socket?.cork()
     this.write(body, encoding as BufferEncoding)
     this.socket?.uncork()
@@ -31,3 +34,6 @@ export class OneWriteResponse<R extends IncomingMessage = IncomingMessage> exten
     return this.headersSent && !this.chunkedEncoding && !this.writableEnded
   }
 }
+
+/** Bytes that are joined with the head sooner than they are written beside it. */
+const shortBytes = 16 * 1024

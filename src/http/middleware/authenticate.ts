@@ -43,8 +43,13 @@ export async function sessionCaller(
 }
 
 /** The caller of a map endpoint: any key with the maps API, or the public one. */
-export async function mapsCaller(services: CallerServices, request: FastifyRequest): Promise<Principal> {
-  return requireMapsAccess(services.directory, await identifyCaller(services, request))
+export function mapsCaller(
+  services: CallerServices,
+  request: FastifyRequest,
+): Principal | Promise<Principal> {
+  const known = recallCaller(services, request)
+  const access = (identification: Identification) => requireMapsAccess(services.directory, identification)
+  return known ? access(known) : identifyCaller(services, request).then(access)
 }
 
 /** The holder of a master key, for the job endpoints. */
