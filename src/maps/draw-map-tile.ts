@@ -10,7 +10,7 @@ import {
   versionSql,
 } from '../tiles/query-version.ts'
 import { type DrawnTile, finishTile, isOvertaken, readTileRow, tileText } from '../tiles/render-tile.ts'
-import type { TileContent, TilePlace } from '../tiles/tile-sql.ts'
+import type { TileContent } from '../tiles/tile-sql.ts'
 import type { MadeTile } from '../tiles/tiles.ts'
 import { aggregatedRows } from './aggregation.ts'
 import type { TiledLayer } from './choose-layers.ts'

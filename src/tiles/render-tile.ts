@@ -1,3 +1,4 @@
+import type { TilePlace } from '../contract/documents.ts'
 import { AppError, errors } from '../errors.ts'
 import type { Session } from '../postgres/session.ts'
 import { hasSqlstate, sqlstate } from '../postgres/sqlstate.ts'

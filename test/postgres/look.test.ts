@@ -92,7 +92,7 @@ test('statements that are sent together are answered in order, one of them in bi
   })
 })
 
-test('a page of keys is true before and after other work on its connection', async (t) => {
+test('a page of keys is correct before and after other work on its connection', async (t) => {
   const { user } = await setup(t)
   const keys = keysClient(user)
   await user.sql('create table a (id int)')

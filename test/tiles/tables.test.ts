@@ -159,7 +159,7 @@ test('the id of a feature is a cartodb_id that is not negative, which stays a pr
   ])
 })
 
-test('a key that may read some columns gets tiles of these alone', async (t) => {
+test('a key that may read some columns gets tiles of only these', async (t) => {
   const { user } = await setup(t)
   await user.sql(`${places}; alter table places add hidden text default 'secret';
     grant select (name, the_geom) on places to "${user.account.publicRole}"`)
