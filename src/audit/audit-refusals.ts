@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import type { Log } from '../log/log.ts'
 import { cleanInSteps } from '../waiting/clean-in-steps.ts'
+import { Repeated } from '../waiting/repeated.ts'
 import { cleanAudit, recordAudit } from './audit-store.ts'
 
 export type Refusal = Readonly<{
@@ -19,31 +20,32 @@ type CountedRefusal = Refusal & { count: number; readonly since: Date }
  */
 export class AuditRefusals {
   readonly #control: Pool
-  readonly #retentionDays: number
   readonly #log: Log
-  readonly #waiting = new Map<string, CountedRefusal>()
-  #others: CountedRefusal | undefined
+  readonly #cleaning: Repeated
+  readonly #waiting = new Map<string, Counted>()
+  #others: Counted | undefined
   #budget = { hour: 0, left: 0 }
-  #timers: readonly NodeJS.Timeout[] = []
+  #timer: NodeJS.Timeout | undefined
   #flushing: Promise<void> = Promise.resolve()
-  #isStopped = false
 
   constructor(control: Pool, retentionDays: number, log: Log) {
     this.#control = control
-    this.#retentionDays = retentionDays
     this.#log = log
+    this.#cleaning = new Repeated(
+      (isStopped) => cleanInSteps(() => cleanAudit(control, retentionDays), isStopped),
+      cleanMs,
+      (error) => log.warn({ err: error }, 'cannot clean the audit record'),
+    )
   }
 
   start(): void {
-    this.#timers = [
-      setInterval(() => this.flush(), flushMs).unref(),
-      setInterval(() => this.#clean(), cleanMs).unref(),
-    ]
+    this.#timer = setInterval(() => this.flush(), flushMs).unref()
+    this.#cleaning.start()
   }
 
   async stop(): Promise<void> {
-    this.#isStopped = true
-    for (const timer of this.#timers) clearInterval(timer)
+    this.#cleaning.stop()
+    clearInterval(this.#timer)
     await this.flush()
   }
 
@@ -86,15 +88,6 @@ export class AuditRefusals {
         account: account || null,
         details: { reason, count, since },
       })
-    }
-  }
-
-  async #clean(): Promise<void> {
-    try {
-      const cleanSome = () => cleanAudit(this.#control, this.#retentionDays)
-      await cleanInSteps(cleanSome, () => this.#isStopped)
-    } catch (error) {
-      this.#log.warn({ err: error }, 'cannot clean the audit record')
     }
   }
 }

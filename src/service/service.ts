@@ -16,7 +16,7 @@ import type { Config } from '../config/config.ts'
 import { ConfigError } from '../config/config-variables.ts'
 import { openCopies } from '../copy/copies.ts'
 import { Dashboards } from '../dashboards/dashboards.ts'
-import { KeepHistory } from '../history/keep-history.ts'
+import { keepHistory } from '../history/keep-history.ts'
 import type { Installation } from '../hosts/installation.ts'
 import { loadHosts } from '../hosts/load-hosts.ts'
 import { connectInstallation } from '../hosts/open-installation.ts'
@@ -229,7 +229,7 @@ function startUsage({ databases, log }: Installation, started: StartedParts): vo
 }
 
 function startHistory({ databases, log }: Installation, config: Config, started: StartedParts): void {
-  const history = new KeepHistory(databases, config.historyDays, log)
+  const history = keepHistory(databases, config.historyDays, log)
   started.push({ name: 'history', limitMs: 0, stop: () => history.stop() })
   history.start()
 }

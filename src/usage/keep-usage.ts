@@ -4,6 +4,7 @@ import { answerWithin } from '../postgres/answer-within.ts'
 import type { Databases } from '../postgres/databases.ts'
 import { isOutOfReach } from '../postgres/sqlstate.ts'
 import { cleanInSteps } from '../waiting/clean-in-steps.ts'
+import { Repeated } from '../waiting/repeated.ts'
 import { usageCounts } from './usage-counts.ts'
 import { cleanUsage, takeUnmeasured, type Unmeasured, writeDiskBytes } from './usage-store.ts'
 import { userDataSize } from './user-data-size.ts'
@@ -12,51 +13,56 @@ import { userDataSize } from './user-data-size.ts'
 export class KeepUsage {
   readonly #databases: Databases
   readonly #log: Log
-  #timers: readonly NodeJS.Timeout[] = []
-  #isStopped = false
-  #isMeasuring = false
+  readonly #storing: Repeated
+  readonly #measuring: Repeated
+  readonly #cleaning: Repeated
 
   constructor(databases: Databases, log: Log) {
     this.#databases = databases
     this.#log = log
+    const { control } = databases
+    const repeated = (work: (isStopped: () => boolean) => Promise<void>, everyMs: number, failure: string) =>
+      new Repeated(work, everyMs, (error) => log.warn({ err: error }, failure))
+    this.#storing = repeated(() => this.flush(), flushMs, failedToStore)
+    this.#measuring = repeated(
+      (isStopped) => this.#measureAll(isStopped),
+      flushMs,
+      'cannot measure the data of accounts',
+    )
+    this.#cleaning = repeated(
+      (isStopped) => cleanInSteps(() => cleanUsage(control, usageDays), isStopped),
+      cleanMs,
+      'cannot remove old figures of use',
+    )
   }
 
   start(): void {
-    this.#timers = [
-      setInterval(() => void this.flush(), flushMs).unref(),
-      setInterval(() => void this.measure(), flushMs).unref(),
-      setInterval(() => void this.#clean(), cleanMs).unref(),
-    ]
+    for (const each of [this.#storing, this.#measuring, this.#cleaning]) each.start()
   }
 
   async stop(): Promise<void> {
-    this.#isStopped = true
-    for (const timer of this.#timers) clearInterval(timer)
+    for (const each of [this.#storing, this.#measuring, this.#cleaning]) each.stop()
     await this.flush()
   }
 
+  /** Also what was counted while an earlier flush ran. */
   async flush(): Promise<void> {
     await usageCounts(this.#databases)
       .flush()
-      .catch((error: unknown) => this.#log.warn({ err: error }, 'cannot store what accounts use'))
+      .catch((error: unknown) => this.#log.warn({ err: error }, failedToStore))
   }
 
   /** Each account at most once an hour. One that takes too long is left out, and all of a host that does not answer. */
-  async measure(): Promise<void> {
-    if (this.#isMeasuring) return
-    this.#isMeasuring = true
-    const { control } = this.#databases
+  measure(): Promise<void> {
+    return this.#measuring.now()
+  }
+
+  async #measureAll(isStopped: () => boolean): Promise<void> {
     const silent = new Set<number>()
-    try {
-      for (const account of await takeUnmeasured(control, mostMeasured)) {
-        if (this.#isStopped) break
-        if (silent.has(account.hostId)) continue
-        if (!(await this.#measureOne(account))) silent.add(account.hostId)
-      }
-    } catch (error) {
-      this.#log.warn({ err: error }, 'cannot measure the data of accounts')
-    } finally {
-      this.#isMeasuring = false
+    for (const account of await takeUnmeasured(this.#databases.control, mostMeasured)) {
+      if (isStopped()) return
+      if (silent.has(account.hostId)) continue
+      if (!(await this.#measureOne(account))) silent.add(account.hostId)
     }
   }
 
@@ -73,15 +79,9 @@ export class KeepUsage {
     await writeDiskBytes(this.#databases.control, userId, bytes)
     return true
   }
-
-  async #clean(): Promise<void> {
-    const cleanSome = () => cleanUsage(this.#databases.control, usageDays)
-    await cleanInSteps(cleanSome, () => this.#isStopped).catch((error: unknown) =>
-      this.#log.warn({ err: error }, 'cannot remove old figures of use'),
-    )
-  }
 }
 
+const failedToStore = 'cannot store what accounts use'
 const flushMs = 60_000
 const cleanMs = 3_600_000
 /** In a minute, by one process. */

@@ -17,11 +17,12 @@ import { type JobWrite, type WriteResult, writeJobs } from '../jobs/write-store.
 import { GroupCommit, isInDoubt } from '../postgres/control/group-commit.ts'
 import { ParameterTypes } from '../query/params/parameter-types.ts'
 import { loadGrammar } from '../sql/grammar.ts'
+import type { Repeated } from '../waiting/repeated.ts'
 import { ClaimDemand, type Demand, noDemand } from './claim-demand.ts'
 import { DeadWorkers } from './dead-workers.ts'
 import { executeJob } from './execute-job.ts'
 import { HostHealth } from './host-health.ts'
-import { JobCleaner } from './job-cleaner.ts'
+import { jobCleaner } from './job-cleaner.ts'
 import { Presence } from './presence.ts'
 import { RunTimes } from './run-times.ts'
 import { RunningJobs } from './running-jobs.ts'
@@ -52,7 +53,7 @@ export class Worker implements LocalWorker {
   readonly #epoch: ServerEpoch
   readonly #presence: Presence
   readonly #deadWorkers: DeadWorkers
-  readonly #cleaner: JobCleaner
+  readonly #cleaner: Repeated
   readonly #schedules: ScheduleClock
   readonly #running = new RunningJobs()
   readonly #parameterTypes = new ParameterTypes()
@@ -83,7 +84,7 @@ export class Worker implements LocalWorker {
     })
     this.#deadWorkers = new DeadWorkers(databases.control, log, this.#presence)
     this.#runTimes = new RunTimes(databases.control)
-    this.#cleaner = new JobCleaner(options, this.#health)
+    this.#cleaner = jobCleaner(options, this.#health)
     this.#schedules = new ScheduleClock(options)
   }
 

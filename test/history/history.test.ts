@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { type TestContext, test } from 'node:test'
 import { deleteUser } from '../../src/accounts/delete-user.ts'
 import type { Client } from '../../src/client/client.ts'
-import { KeepHistory } from '../../src/history/keep-history.ts'
+import { keepHistory } from '../../src/history/keep-history.ts'
 import { clientOf } from '../support/keys/client-of.ts'
 import { basic, type Setup, setup, type TestUser } from '../support/service/setup.ts'
 
@@ -138,7 +138,7 @@ test('the newest 500 statements of a key are kept, each with 20,000 characters, 
   )
   assert.deepEqual(texts(await reader.list()), ['last'])
   const { databases, log } = client.services
-  await new KeepHistory(databases, 90, log).clean()
+  await keepHistory(databases, 90, log).now()
   assert.deepEqual((await control('select text from cartage.statement_history')).rows, [{ text: 'last' }])
 })
 
@@ -246,7 +246,7 @@ test('an operator can switch the history off, and what was stored before is dele
     select id, gen_random_uuid(), id, 'select 2', false, 'done', 1 from cartage.api_keys`)
   assert.deepEqual((await client.list()).statements, [])
   const { databases, log } = client.services
-  await new KeepHistory(databases, 0, log).clean()
+  await keepHistory(databases, 0, log).now()
   assert.equal((await control('select from cartage.statement_history')).rowCount, 0)
 })
 
