@@ -70,6 +70,26 @@ export async function recordFirstUses(control: Queryable, uses: readonly FirstUs
   )
 }
 
+/** An owner or admin read on this day, in UTC, what another member ran. Left out if another process has recorded it. */
+export async function recordFirstReading(
+  control: Queryable,
+  day: string,
+  {
+    reader,
+    member,
+    key,
+    address,
+  }: Readonly<{ reader: string; member: string; key: string; address: string }>,
+): Promise<void> {
+  await control.query(
+    `insert into cartage.audit (actor, action, account, subject, details)
+     select $1, $2, $3, $4, $5 where not exists (
+       select from cartage.audit where account = $3 and action = $2 and actor = $1
+         and at >= $6::timestamp at time zone 'UTC')`,
+    [reader, 'history.read' satisfies AuditAction, member, key, JSON.stringify({ day, address }), day],
+  )
+}
+
 /** What a host's guard has ended, of one role and for one reason. */
 export type GuardEnding = Readonly<{
   masterRole: string

@@ -26,6 +26,7 @@ export const auditActions = [
   'key.invitation-withdrawn',
   'key.invitation-accepted',
   'key.deleted',
+  'history.read',
   'table.dropped',
   'table.renamed',
   'table.published',

@@ -1,10 +1,14 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { type TestContext, test } from 'node:test'
+import pg from 'pg'
 import { deleteUser } from '../../src/accounts/delete-user.ts'
+import { listAudit } from '../../src/audit/audit-store.ts'
 import type { Client } from '../../src/client/client.ts'
 import { keepHistory } from '../../src/history/keep-history.ts'
+import { noteReading } from '../../src/history/note-reading.ts'
 import { clientOf } from '../support/keys/client-of.ts'
+import { withDatabase } from '../support/runner/namespace.ts'
 import { basic, type Setup, setup, type TestUser } from '../support/service/setup.ts'
 
 test("a recorded statement is in its key's history in every browser, once, until it is deleted", async (t) => {
@@ -93,7 +97,18 @@ test("owners of an organization see what a member's key ran, and members nothing
   ]
   await historyFor(t, bundle, anna).add({ text: 'select anna', outcome: 'done', ms: 1 })
   const ofAnna = { key: 'Master', target_user: anna.username }
-  assert.deepEqual(texts(await historyFor(t, bundle, owner).list(ofAnna)), ['select anna'])
+  for (const _ of ['once', 'again'])
+    assert.deepEqual(texts(await historyFor(t, bundle, owner).list(ofAnna)), ['select anna'])
+  await historyFor(t, bundle, anna).list({ key: 'Master' })
+  const recorded = async () => {
+    const records = await listAudit(bundle.service.services.databases.control, {
+      account: anna.username,
+      action: 'history.read',
+      limit: 10,
+    })
+    return records.map(({ actor, subject }) => `${actor} ${subject}`)
+  }
+  assert.deepEqual(await recorded(), [`${owner.username} Master`])
   await assert.rejects(historyFor(t, bundle, ben).list(ofAnna), { status: 403 })
   const stranger = await bundle.createUser()
   await assert.rejects(historyFor(t, bundle, stranger).list(ofAnna), { status: 403 })
@@ -104,6 +119,15 @@ test("owners of an organization see what a member's key ran, and members nothing
   })
   assert.equal(clear.status, 400)
   assert.equal((await historyFor(t, bundle, anna).list()).statements.length, 1)
+  const control = new pg.Pool({
+    connectionString: withDatabase(bundle.keys.adminUrl, bundle.service.services.installation.namespace),
+  })
+  t.after(() => control.end())
+  const reading = { reader: owner.username, member: anna.username, key: 'Master', address: '127.0.0.1' }
+  // As another process, whose memory is empty.
+  await noteReading(control, reading)
+  await noteReading(control, { ...reading, reader: 'another' })
+  assert.deepEqual(await recorded(), ['another Master', `${owner.username} Master`])
 })
 
 test('the newest 500 statements of a key are kept, each with 20,000 characters, for 90 days', async (t) => {

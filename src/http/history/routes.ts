@@ -11,8 +11,10 @@ import {
   type HistoryOf,
   listEntries,
 } from '../../history/history-store.ts'
+import { noteReading } from '../../history/note-reading.ts'
 import { addressedAccount } from '../keys/addressed-account.ts'
 import { keysCaller, sqlCaller } from '../middleware/authenticate.ts'
+import { clientAddress } from '../middleware/credential/client-address.ts'
 import { credentialIn } from '../middleware/credential/request-credential.ts'
 import { forbidStoring } from '../middleware/guard-answers.ts'
 import type { Services } from '../services.ts'
@@ -30,7 +32,7 @@ export async function historyRoutes(app: FastifyInstance, services: Services): P
 
   app.get('/api/v4/history', { ...common, schema: listHistorySchema }, async (request) => {
     const { key, ...wanted } = readWantedHistory(request)
-    const whose = await historyOf(services, request, key)
+    const whose = await historyOf(services, request, key, 'is read')
     const { entries, hasMore } = days === 0 ? nothing : await listEntries(control, whose, { ...wanted, days })
     const next = hasMore ? entries.at(-1)!.number : null
     return { kept_days: days, statements: entries.map(statementDocument), next } satisfies HistoryList
@@ -45,7 +47,7 @@ export async function historyRoutes(app: FastifyInstance, services: Services): P
   })
 
   app.delete('/api/v4/history', { ...common, schema: clearHistorySchema }, async (request, reply) => {
-    await deleteEntries(control, await historyOf(services, request, readKeyOfHistory(request)))
+    await deleteEntries(control, await historyOf(services, request, readKeyOfHistory(request), 'is deleted'))
     return reply.code(204).send()
   })
 
@@ -73,10 +75,20 @@ async function historyOf(
   services: Services,
   request: FastifyRequest,
   name: string | undefined,
+  what: 'is read' | 'is deleted',
 ): Promise<HistoryOf> {
   if (name === undefined) return { history: (await holderOf(services, request)).key.id }
   const caller = await keysCaller(services, request)
-  return { ranAs: await keyIdOf(services, await addressedAccount(services, request, caller), name) }
+  const account = await addressedAccount(services, request, caller)
+  const ranAs = await keyIdOf(services, account, name)
+  if (what === 'is read' && account.userId !== caller.account.userId)
+    await noteReading(services.databases.control, {
+      reader: caller.account.username,
+      member: account.username,
+      key: name,
+      address: clientAddress(request),
+    })
+  return { ranAs }
 }
 
 async function keyThatRan(
