@@ -133,6 +133,10 @@ export const errors = {
   planInUse: (name: string, users: readonly string[]) =>
     raise('plan-in-use', 'conflict', `The plan '${name}' is in use by ${users.join(', ')}`),
   moveUnknown: (id: string) => raise('move-unknown', 'not-found', `There is no move ${id}`),
+  restoreUnknown: (id: string) => raise('restore-unknown', 'not-found', `There is no restore ${id}`),
+  backupUnknown: (file: string) => raise('backup-unknown', 'not-found', `There is no backup '${file}'`),
+  backupsOff: () =>
+    raise('backups-off', 'not-found', 'The service sees no backups: set CARTAGE_BACKUP_DIR to their folder'),
   restoreRefused: (text: string) => raise('restore-refused', 'conflict', text),
   moveDecided: (text: string) => raise('move-decided', 'conflict', text),
   moveFailed: (text: string, cause?: unknown) => raise('move-failed', 'conflict', text, { cause }),
@@ -194,6 +198,8 @@ export const errors = {
     ),
   secretWrong: (text: string) => raise('secret-wrong', 'conflict', text),
   hostInvalid: (text: string) => raise('host-invalid', 'unprocessable', text),
+  hostBusy: () =>
+    raise('host-busy', 'conflict', 'Another host is being added or changed: try again when that is done'),
 
   // the database
   database: (kind: ErrorKind, message: string, extras: ErrorExtras) =>

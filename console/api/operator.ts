@@ -2,17 +2,22 @@ import type {
   ActivityDocument,
   AuditDocument,
   AuditFilter,
+  BackupDocument,
   CheckDocument,
   DrainDocument,
+  HostChanges,
   HostDocument,
   LimitChanges,
   MoveDocument,
+  NewHost,
   NewOrganization,
+  NewRestore,
   NewUser,
   OrganizationDocument,
   PlanDocument,
   Readiness,
   ReplicaDocument,
+  RestoreDocument,
   StoppedActivity,
   UsageDocument,
   UserChanges,
@@ -57,6 +62,13 @@ export const listUserKeys = (username: string, signal: AbortSignal) =>
 export const readMasterKey = async (username: string) =>
   (await requestJson<{ api_key: string }>('readMasterKey', { parameters: { username } })).api_key
 
+/** With `areAll` every other key has a new token too: `keys` has their names. */
+export const regenerateMasterKey = (username: string, areAll: boolean) =>
+  requestJson<Readonly<{ api_key: string; keys?: readonly string[] }>>('regenerateMasterKey', {
+    parameters: { username },
+    json: { all_keys: areAll },
+  })
+
 export const listOrganizations = async (signal: AbortSignal) =>
   (await requestJson<{ organizations: readonly OrganizationDocument[] }>('listOrganizations', { signal }))
     .organizations
@@ -70,13 +82,19 @@ export const deleteOrganization = (organization: string) =>
 export const listHosts = async (signal: AbortSignal) =>
   (await requestJson<{ hosts: readonly HostDocument[] }>('listHosts', { signal })).hosts
 
-/** Whether new users are created there and others move there. */
-export const changeHost = (host: string, accepts_users: boolean) =>
-  requestJson<HostDocument>('changeHost', { parameters: { host }, json: { accepts_users } })
+export const addHost = (json: NewHost) => requestJson<HostDocument>('addHost', { json })
 
-/** Moves all accounts of the host to other hosts. */
-export const drainHost = (host: string) =>
-  requestJson<DrainDocument>('drainHost', { parameters: { host }, json: {} })
+/** Its address, or whether users are made there and move there. */
+export const changeHost = (host: string, json: HostChanges) =>
+  requestJson<HostDocument>('changeHost', { parameters: { host }, json })
+
+/** Of a lost one also forgets what moves have left there. */
+export const removeHost = (host: string, isLost: boolean) =>
+  requestJson('removeHost', { parameters: { host }, query: { lost: String(isLost) } })
+
+/** Moves all that it has to other hosts, or to one. */
+export const drainHost = (host: string, json: Readonly<{ to?: string }>) =>
+  requestJson<DrainDocument>('drainHost', { parameters: { host }, json })
 
 export const listReplicas = async (host: string, signal: AbortSignal) =>
   (
@@ -103,6 +121,22 @@ export const moveUser = (username: string, host: string) =>
 
 export const moveOrganization = (organization: string, host: string) =>
   requestJson<MoveDocument>('moveOrganization', { parameters: { organization }, json: { host } })
+
+export const listBackups = async (signal: AbortSignal) =>
+  (await requestJson<{ backups: readonly BackupDocument[] }>('listBackups', { signal })).backups
+
+export const createRestore = (json: NewRestore) => requestJson<RestoreDocument>('createRestore', { json })
+
+export const listRestores = async (signal: AbortSignal) =>
+  (
+    await requestJson<{ restores: readonly RestoreDocument[] }>('listRestores', {
+      query: { limit: 50 },
+      signal,
+    })
+  ).restores
+
+export const cancelRestore = (id: number) =>
+  requestJson<RestoreDocument>('cancelRestore', { parameters: { restore: String(id) } })
 
 export const readUserUsage = (username: string, signal: AbortSignal) =>
   requestJson<UsageDocument>('readUserUsage', { parameters: { username }, signal })
@@ -135,6 +169,10 @@ export const stopUserActivity = (username: string) =>
 
 export const readActivity = (signal: AbortSignal, limit?: number) =>
   requestJson<ActivityDocument>('readActivity', { query: { limit }, signal })
+
+/** Of one user, with whole texts. The service records this in the audit log. */
+export const readWholeTexts = async (user: string) =>
+  (await requestJson<ActivityDocument>('readActivity', { query: { user, text: 'full' } })).statements
 
 export type HostsReadiness = Pick<Readiness, 'status' | 'hosts'>
 

@@ -4,6 +4,7 @@ import { adoptStyles } from '../parts/browser/styles.ts'
 import { Empty } from '../parts/notice.tsx'
 import { ActivityPage } from './activity.tsx'
 import { AuditPage } from './audit.tsx'
+import { BackupsPage } from './backups/backups.tsx'
 import { DoctorPage } from './doctor.tsx'
 import { HostsPage } from './hosts/hosts.tsx'
 import { OnePlanPage } from './limits/one-plan.tsx'
@@ -23,6 +24,7 @@ const sections: Readonly<Record<string, ComponentType>> = {
   organizations: OrganizationsPage,
   plans: PlansPage,
   hosts: HostsPage,
+  backups: BackupsPage,
   doctor: DoctorPage,
   audit: AuditPage,
   activity: ActivityPage,

@@ -364,6 +364,11 @@ export const variables = {
     0,
   ),
 
+  backupDir: text(
+    'CARTAGE_BACKUP_DIR',
+    '',
+    'folder with backups, of which the operator restores users by the admin API and in the console; empty: none',
+  ),
   importDir: text(
     'CARTAGE_IMPORT_DIR',
     '',

@@ -10,6 +10,8 @@ export const auditActions = [
   'user.resumed',
   'user.moved',
   'user.deleted',
+  'user.restored',
+  'restore.cancelled',
   'plan.created',
   'plan.changed',
   'plan.deleted',
@@ -103,6 +105,10 @@ export const movePhases = [
   'failed',
 ] as const
 export type MovePhase = (typeof movePhases)[number]
+
+/** How far the restore of a user from a backup is. From `opening` on its user is made. */
+export const restorePhases = ['unpacking', 'copying', 'opening', 'undoing', 'done', 'failed'] as const
+export type RestorePhase = (typeof restorePhases)[number]
 
 export const orgRoles = ['owner', 'admin', 'member'] as const
 export type OrgRole = (typeof orgRoles)[number]

@@ -6,6 +6,7 @@ import type {
   EndpointGroup,
   MovePhase,
   OrgRole,
+  RestorePhase,
   SetLimits,
 } from './admin-names.ts'
 import type { SqlFormat } from './formats.ts'
@@ -711,6 +712,10 @@ export type HostDocument = Readonly<{
   /** The host has only the control database, because its login is not a superuser. */
   control_only: boolean
 }>
+/** The address names a superuser and its password: it is stored encrypted, and never answered. */
+export type NewHost = Readonly<{ name: string; url: string }>
+/** At least one of both. */
+export type HostChanges = Readonly<{ url?: string; accepts_users?: boolean }>
 /** A standby of a host that may answer reads. */
 export type ReplicaDocument = Readonly<{
   name: string
@@ -745,12 +750,43 @@ export type DrainDocument = Readonly<{
   /** What has no move, and why. */
   left: readonly Readonly<{ username: string | null; organization: string | null; reason: string }>[]
 }>
-export type CheckDocument = Readonly<{
-  name: string
-  status: CheckStatus
-  /** What was found, and what to do about it. */
-  advice: string
+/** A file with a backup in the folder of the service. */
+export type BackupDocument = Readonly<{
+  file: string
+  bytes: number
+  created_at: string
+  /** Of Cartage. */
+  version: string
+  /** Of PostgreSQL. */
+  postgres: number
+  /** The secret of the installation is in it, sealed. A restore of one user does not need it. */
+  has_secret: boolean
 }>
+export type NewRestore = Readonly<{
+  file: string
+  /** The user in the backup. */
+  username: string
+  /** The name of the user that is made of it. */
+  as: string
+}>
+/** A user that the service restores from a backup, or has restored. */
+export type RestoreDocument = Readonly<{
+  id: number
+  file: string
+  /** When the backup was made. */
+  backup_of: string
+  username: string
+  restored_as: string
+  phase: RestorePhase
+  /** In percent. */
+  progress: number
+  error: string | null
+  /** The keys of the new user that have new tokens. */
+  keys: readonly string[]
+  created_at: string
+  ended_at: string | null
+}>
+export type CheckDocument = Readonly<{ name: string; status: CheckStatus; advice: string }>
 export type AuditDocument = Readonly<{
   id: number
   at: string

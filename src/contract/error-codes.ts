@@ -31,6 +31,9 @@ export const errorCodes = [
   'move-unknown',
   'move-decided',
   'move-failed',
+  'restore-unknown',
+  'backup-unknown',
+  'backups-off',
   'restore-refused',
   'account-busy',
   'plan-not-found',
@@ -51,6 +54,7 @@ export const errorCodes = [
   'migration-altered',
   'secret-wrong',
   'host-invalid',
+  'host-busy',
   // the database
   'database',
   'database-unavailable',

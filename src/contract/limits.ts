@@ -53,6 +53,8 @@ export const defaultPerPage = 20
 /** The length of a list of audit records, and of statements, jobs and users in the activity. */
 export const maxRecords = 1000
 export const defaultAuditRecords = 50
+/** Characters of the address of a host or replica. */
+export const maxHostUrl = 4_096
 export const defaultMoves = 50
 export const defaultActivityRecords = 100
 

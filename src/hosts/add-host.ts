@@ -1,41 +1,57 @@
 import { operator, recordAudit } from '../audit/audit-store.ts'
 import { announceChange, awaitCaches } from '../auth/change-feed.ts'
-import { errors } from '../errors.ts'
-import { oldestSupportedMajor } from '../postgres/cluster/find-binaries.ts'
-import { isControlDatabase } from '../postgres/control/control-database.ts'
+import { AppError, errors } from '../errors.ts'
+import { advisoryLocks } from '../postgres/advisory-locks.ts'
 import { addressOf, type Host, hostFromUrl } from '../postgres/hosts.ts'
-import { adminTarget } from '../postgres/session-target.ts'
 import { inTransaction } from '../postgres/transaction.ts'
-import { isStandby } from '../postgres/wire/standby.ts'
-import { findHost, nextHostId, saveHost } from './host-store.ts'
+import { checkCluster } from './check-cluster.ts'
+import { findHost, type KnownHost, nextHostId, saveHost } from './host-store.ts'
 import type { Installation } from './installation.ts'
+import { loadHosts } from './load-hosts.ts'
 import { prepareHost } from './prepare-hosts.ts'
 
 /**
  * Registers a PostgreSQL cluster for tenants, or gives a known one a new address, after preparing it. When this
  * returns, every process knows it and new accounts may be placed there.
  */
-export async function addHost(installation: Installation, name: string, url: string): Promise<Host> {
-  checkHost(name, url)
-  const { hosts, control } = installation.databases
-  const known = await findHost(control, name)
-  const host = hostFromUrl(known?.id ?? (await nextHostId(control)), name, url)
-  const before = hosts.has(host.id) ? hosts.get(host.id) : undefined
-  hosts.register(host)
-  try {
-    await checkCluster(installation, host, known?.databases ?? [])
-    await prepareHost(installation, host.id)
-  } catch (error) {
-    if (before) hosts.register(before)
-    else hosts.forget(host.id)
-    throw error
-  }
-  await keepHost(installation, host, url)
-  await awaitCaches(control, installation.log)
-  return host
+export const addHost = (installation: Installation, name: string, url: string): Promise<Host> =>
+  registerHost(installation, name, url, () => undefined)
+
+/** The same, but refuses a name that is known. */
+export const addNewHost = (installation: Installation, name: string, url: string): Promise<Host> =>
+  registerHost(installation, name, url, (known) => {
+    if (known) throw errors.hostInvalid(`There is a host '${name}' already: change its address instead`)
+  })
+
+/** The same, but refuses a name that is not known. */
+export const changeAddress = (installation: Installation, name: string, url: string): Promise<Host> =>
+  registerHost(installation, name, url, (known) => {
+    if (!known) throw errors.hostInvalid(`There is no host '${name}'`)
+  })
+
+async function registerHost(
+  installation: Installation,
+  name: string,
+  url: string,
+  check: (known: KnownHost | undefined) => void,
+): Promise<Host> {
+  checkWords(name, url)
+  return oneAtATime(installation, async () => {
+    const { control } = installation.databases
+    // What another process has added just now.
+    await loadHosts(installation)
+    const known = await findHost(control, name)
+    check(known)
+    const host = readAddress(known?.id ?? (await nextHostId(control)), name, url)
+    await prepareApart(installation, host, known?.databases ?? [])
+    await keepHost(installation, host, url, known ? 'host.changed' : 'host.added')
+    await loadHosts(installation)
+    await awaitCaches(control, installation.log)
+    return host
+  })
 }
 
-function checkHost(name: string, url: string): void {
+function checkWords(name: string, url: string): void {
   if (!/^[a-z0-9][a-z0-9-]{0,62}$/.test(name)) {
     throw errors.hostInvalid('The name of a host must be 1 to 63 lower-case letters, digits or hyphens')
   }
@@ -43,74 +59,74 @@ function checkHost(name: string, url: string): void {
   if (!/^postgres(ql)?:\/\/./.test(url)) throw errors.hostInvalid('The address must begin with postgres://')
 }
 
+async function oneAtATime<T>({ databases: { control } }: Installation, work: () => Promise<T>): Promise<T> {
+  const client = await control.connect()
+  try {
+    const { rows } = await client.query<{ held: boolean }>(
+      'select pg_catalog.pg_try_advisory_lock($1, 0) as held',
+      [advisoryLocks.hosts],
+    )
+    if (!rows[0]!.held) throw errors.hostBusy()
+    return await work()
+  } finally {
+    // A lock that is not given back ends with the connection, but only a moment later.
+    await client.query('select pg_catalog.pg_advisory_unlock_all()').then(
+      () => client.release(),
+      () => client.release(true),
+    )
+  }
+}
+
 /**
- * Checks that we are superuser there, that the cluster is not another host or another installation, and that a known
- * host has its databases.
+ * Checks and prepares the host with connections that nothing else uses: no request may come there, and no user be
+ * placed there, before it is known to be what it should be.
  */
-async function checkCluster(
+async function prepareApart(
   installation: Installation,
   host: Host,
   expected: readonly string[],
 ): Promise<void> {
-  const { databases } = installation
-  const cluster = await describeCluster(installation, host.id).catch((error: unknown) => {
-    if (isStandby(error))
-      throw errors.hostInvalid(`${addressOf(host)} is a standby: give the address of its primary`)
-    throw error
-  })
-  if (!cluster.isSuperuser) throw errors.hostInvalid(`${host.adminRole} is not a superuser there`)
-  if (cluster.version < oldestSupportedMajor * 10_000) {
-    throw errors.hostInvalid(`PostgreSQL there is older than version ${oldestSupportedMajor}`)
-  }
-  if (!cluster.hasPostgis) throw errors.hostInvalid('PostGIS is not installed there')
-  for (const other of databases.hosts.all()) {
-    if (other.id === host.id) continue
-    const known = await describeCluster(installation, other.id).catch(() => undefined)
-    if (known?.identifier === cluster.identifier) {
-      throw errors.hostInvalid(`This cluster is the host '${other.name}' already`)
-    }
-  }
-  if (cluster.databases.includes(databases.namespace) && (await isControlDatabase(databases, host.id))) {
-    throw errors.hostInvalid(
-      `This cluster already has another installation '${databases.namespace}': give one of them another CARTAGE_NAMESPACE`,
-    )
-  }
-  const missing = expected.filter((name) => !cluster.databases.includes(name))
-  if (missing.length > 0) {
-    throw errors.hostInvalid(`Databases of '${host.name}' are missing in this cluster, such as ${missing[0]}`)
+  const databases = installation.databases.withHost(host)
+  try {
+    await checkCluster(databases, host, expected)
+    await prepareHost({ ...installation, databases }, host.id)
+  } finally {
+    await databases.close()
   }
 }
 
-type Cluster = Readonly<{
-  identifier: string
-  version: number
-  isSuperuser: boolean
-  hasPostgis: boolean
-  databases: readonly string[]
-}>
-
-async function describeCluster({ databases }: Installation, hostId: number): Promise<Cluster> {
-  return databases.admin.use(adminTarget(databases.hosts, hostId), async (session) => {
-    const { rows } = await session.query<Cluster>(
-      `select (select system_identifier::text from pg_catalog.pg_control_system()) as identifier,
-         pg_catalog.current_setting('server_version_num')::integer as version,
-         (select rolsuper from pg_catalog.pg_roles where rolname = current_user) as "isSuperuser",
-         exists (select from pg_catalog.pg_available_extensions where name = 'postgis') as "hasPostgis",
-         array(select datname::text from pg_catalog.pg_database) as databases`,
-    )
-    return rows[0]!
-  })
-}
-
-async function keepHost({ databases, secrets }: Installation, host: Host, url: string): Promise<void> {
+async function keepHost(
+  { databases, secrets }: Installation,
+  host: Host,
+  url: string,
+  action: 'host.added' | 'host.changed',
+): Promise<void> {
   await inTransaction(databases.control, async (tx) => {
-    await saveHost(tx, { id: host.id, name: host.name, sealedUrl: secrets.seal(url) })
+    if (!(await saveHost(tx, { id: host.id, name: host.name, sealedUrl: secrets.seal(url) })))
+      throw errors.hostInvalid(`There is a replica '${host.name}' already`)
     await recordAudit(tx, {
       actor: operator,
-      action: 'host.added',
+      action,
       subject: host.name,
       details: { address: addressOf(host) },
     })
     await announceChange(tx)
   })
 }
+
+/** An error of the parser may have the whole address in it, with the password. */
+function readAddress(id: number, name: string, url: string): Host {
+  let host: Host
+  try {
+    host = hostFromUrl(id, name, url)
+  } catch (error) {
+    if (error instanceof AppError) throw error
+    throw errors.hostInvalid('The address cannot be read')
+  }
+  // All are asked at once.
+  if (host.addresses.length > mostServers)
+    throw errors.hostInvalid(`The address must name at most ${mostServers} servers`)
+  return host
+}
+
+const mostServers = 16

@@ -3,8 +3,7 @@ import { errors } from '../errors.ts'
 import { inTransaction } from '../postgres/transaction.ts'
 import { setAcceptsUsers } from './host-store.ts'
 import type { Installation } from './installation.ts'
-import { type ListedHost, listHosts } from './list-hosts.ts'
-import { controlOnlyAdvice } from './prepare-hosts.ts'
+import { type ListedHost, readHost } from './list-hosts.ts'
 
 /** Whether users are made on a host and move there. Those that are there stay. */
 export async function changeHost(
@@ -23,7 +22,7 @@ export async function changeHost(
       details: { accepts_users: acceptsUsers },
     })
   })
-  return (await listHosts(installation)).find((host) => host.name === name)!
+  return readHost(installation, name)
 }
 
 function refuseControlOnly({ databases: { hosts } }: Installation, name: string): void {

@@ -90,13 +90,15 @@ export async function nextHostId(control: Queryable): Promise<number> {
   return rows[0]!.id
 }
 
-/** Stores a new host, or the new address of a known one. */
-export async function saveHost(tx: ClientBase, { id, name, sealedUrl }: SealedHost): Promise<void> {
-  await tx.query(
-    `insert into cartage.hosts (id, name, sealed_url) overriding system value values ($1, $2, $3)
+/** Stores a new host, or the new address of a known one. False: a replica has the name. */
+export async function saveHost(tx: ClientBase, { id, name, sealedUrl }: SealedHost): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    `insert into cartage.hosts (id, name, sealed_url) overriding system value
+     select $1, $2, $3 where not exists (select from cartage.replicas where name = $2)
      on conflict (id) do update set sealed_url = excluded.sealed_url`,
     [id, name, sealedUrl],
   )
+  return rowCount === 1
 }
 
 export type LockedHost = Readonly<{ id: number; isFirst: boolean; databases: number; moves: number }>

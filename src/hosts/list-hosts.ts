@@ -1,3 +1,4 @@
+import { errors } from '../errors.ts'
 import { addressOf } from '../postgres/hosts.ts'
 import { countDatabases } from './host-store.ts'
 import type { Installation } from './installation.ts'
@@ -9,6 +10,13 @@ export type ListedHost = Readonly<{
   accepts_users: boolean
   control_only: boolean
 }>
+
+/** The same of one host. */
+export async function readHost(installation: Installation, name: string): Promise<ListedHost> {
+  const host = (await listHosts(installation)).find((each) => each.name === name)
+  if (!host) throw errors.hostInvalid(`There is no host '${name}'`)
+  return host
+}
 
 /** What an operator sees of every host. Queries only the control database. */
 export async function listHosts({ databases }: Installation): Promise<readonly ListedHost[]> {

@@ -25,7 +25,7 @@ export async function loadHosts(
   if (number < loads.done) return
   loads.done = number
   const ids = new Set(known.map(({ id }) => id))
-  // A host that is just being added is not in the table yet: only hosts seen there before can have been removed.
+  // The cluster of a backup is in no table: only hosts seen there before can have been removed.
   for (const id of loads.ids) if (!ids.has(id)) hosts.forget(id)
   loads.ids = ids
   for (const { id, name, sealedUrl } of known) hosts.register(hostFromUrl(id, name, secrets.open(sealedUrl)))

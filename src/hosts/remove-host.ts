@@ -2,7 +2,7 @@ import { operator, recordAudit } from '../audit/audit-store.ts'
 import { announceChange, awaitCaches } from '../auth/change-feed.ts'
 import { errors } from '../errors.ts'
 import { isControlDatabase } from '../postgres/control/control-database.ts'
-import { isOutOfReach } from '../postgres/sqlstate.ts'
+import type { Databases } from '../postgres/databases.ts'
 import { templateName } from '../postgres/tenant-names.ts'
 import { inTransaction } from '../postgres/transaction.ts'
 import { deleteHostRow, forgetLeftovers, lockHost } from './host-store.ts'
@@ -14,8 +14,9 @@ import { dropDatabase } from './tenant-databases.ts'
  * that only wait to drop something there.
  */
 export async function removeHost(installation: Installation, name: string, isLost = false): Promise<void> {
-  const { control, hosts } = installation.databases
-  const id = await inTransaction(control, async (tx) => {
+  const { databases, log } = installation
+  const { control, hosts } = databases
+  const removed = await inTransaction(control, async (tx) => {
     const host = await lockHost(tx, name)
     if (!host) throw errors.hostInvalid(`There is no host '${name}'`)
     if (host.isFirst) throw errors.hostInvalid(`The host '${name}' holds the control database`)
@@ -34,17 +35,24 @@ export async function removeHost(installation: Installation, name: string, isLos
       ...(isLost && { details: { lost: true } }),
     })
     await announceChange(tx)
-    return host.id
+    // From the commit on this process may forget it.
+    return hosts.get(host.id)
   })
-  await awaitCaches(control, installation.log)
-  await dropOurs(installation, id)
-  hosts.forget(id)
+  await awaitCaches(control, log)
+  hosts.forget(removed.id)
+  const apart = databases.withHost(removed)
+  try {
+    await dropOurs(apart, removed.id)
+  } finally {
+    await apart.close()
+  }
 }
 
 /**
  * The template and the service's own database. If the latter is another installation's control database, both are kept.
  */
-async function dropOurs({ databases, namespace }: Installation, hostId: number): Promise<void> {
+async function dropOurs(databases: Databases, hostId: number): Promise<void> {
+  const { namespace } = databases
   try {
     if (await isControlDatabase(databases, hostId)) return
     for (const name of [templateName(namespace), namespace]) await dropDatabase(databases, hostId, name)

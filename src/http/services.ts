@@ -1,4 +1,5 @@
 import type { Moves } from '../accounts/moves/moves.ts'
+import type { UserRestores } from '../accounts/restore/user-restores.ts'
 import type { AuditRefusals } from '../audit/audit-refusals.ts'
 import type { AuditUses } from '../audit/audit-uses.ts'
 import type { Directory } from '../auth/directory.ts'
@@ -33,6 +34,8 @@ export type Services = Readonly<{
   directory: Directory
   installation: Installation
   moves: Moves
+  /** Users that are restored from backups. */
+  restores: UserRestores
   metrics: Metrics
   copies: Copies
   imports: Imports

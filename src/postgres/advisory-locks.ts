@@ -8,6 +8,10 @@ export const advisoryLocks = {
   /** With the id of a user or organization: held while it is created or removed. */
   user: 7238004,
   organization: 7238005,
+  /** With 0: one host is added or changed at a time, so that no two are one cluster. */
+  hosts: 7238023,
+  /** With the id of a restore: held by the process that carries it out. */
+  restore: 7238024,
   /** With the hash of a token chosen by the caller: held until it is stored. */
   token: 7238006,
   /** Shared: every process holds it while it listens for account changes. */

@@ -5,7 +5,7 @@ import type { Log } from '../log/log.ts'
 import type { Secrets } from '../secrets.ts'
 import { ControlPool, controlConnections } from './control/control-pool.ts'
 import { endBackend } from './end-backend.ts'
-import { firstHostId, Hosts, hostFromUrl } from './hosts.ts'
+import { firstHostId, type Host, Hosts, hostFromUrl } from './hosts.ts'
 import type { EndBackend, LookAtBackends } from './pools/forgotten-sessions.ts'
 import { LingeringBackends } from './pools/lingering-backends.ts'
 import { LoginRepair } from './pools/login-repair.ts'
@@ -38,6 +38,11 @@ export type Databases = Readonly<{
   paused: PausedRoles
   /** Which replicas of the hosts may answer now. */
   replicas: Replicas
+  /**
+   * A view in which a host is added or changed, with pools of its own: nothing else in this process uses the host. Only
+   * the connections to the control database are shared. The caller closes the view.
+   */
+  withHost: (host: Host) => Databases
   close: () => Promise<void>
 }>
 
@@ -45,16 +50,29 @@ export function openDatabases(config: Config, adminUrl: string, secrets: Secrets
   const hosts = new Hosts()
   hosts.register(hostFromUrl(firstHostId, 'local', adminUrl))
   const control = new ControlPool(config, hosts.get(firstHostId), log)
+  const databases = openPools({ config, secrets, log, control }, hosts)
+  const close = async () => {
+    await databases.close()
+    await control.end()
+  }
+  return { ...databases, close }
+}
+
+type Common = Readonly<{ config: Config; secrets: Secrets; log: Log; control: ControlPool }>
+
+/** All but the connections to the control database. */
+function openPools(common: Common, hosts: Hosts): Databases {
+  const { config, secrets, log, control } = common
   const admin = openAdmin(config, hosts, log)
   const paused = new PausedRoles()
   const pools = openTenantPools(config, hosts, admin, secrets, paused, log)
   const replicas = new Replicas(hosts, askServer(admin, hosts), config.replicaMaxLagMs, log)
+  const withHost = (host: Host) => openPools(common, hosts.with(host))
   const close = async () => {
     replicas.stop()
     await Promise.all([...Object.values(pools), admin].map((each) => each.close()))
-    await control.end()
   }
-  return { namespace: config.namespace, control, hosts, admin, ...pools, paused, replicas, close }
+  return { namespace: config.namespace, control, hosts, admin, ...pools, paused, replicas, withHost, close }
 }
 
 function openAdmin(config: Config, hosts: Hosts, log: Log): RolePools {

@@ -72,6 +72,16 @@ export class Hosts {
   #isFirstSettled = false
   readonly #listeners: ((id: number) => void)[] = []
 
+  /** The same hosts, with one of them added or changed. Neither registry hears of later changes of the other. */
+  with(host: Host): Hosts {
+    const hosts = new Hosts()
+    for (const known of this.all()) if (known.id !== host.id) hosts.register(known)
+    hosts.register(host)
+    hosts.#isFirstControlOnly = this.#isFirstControlOnly
+    hosts.#isFirstSettled = this.#isFirstSettled
+    return hosts
+  }
+
   /** Registering an unchanged host, as on every account change, does nothing. */
   register(host: Host): void {
     const before = this.#hosts.get(host.id)

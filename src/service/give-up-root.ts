@@ -9,19 +9,20 @@ import { canUse, findUser, isRoot, serviceUser } from '../postgres/cluster/syste
 /**
  * Switches a process started as root to the cluster's user, for good; without an embedded cluster to the service's own
  * user, or `nobody`. If that user may not read the package's files, for example below /root, everything needed later is
- * read before: `prepare` loads the code. `ownFolder` is made for that user: the folder above it may be root's.
+ * read before: `prepare` loads the code. `ownFolders` are made for that user: the folders above may be root's.
  */
 export async function giveUpRoot(
   owner: Identity | undefined,
-  ownFolder: string,
+  ownFolders: readonly string[],
   prepare: () => Promise<void>,
   log: Log,
 ): Promise<void> {
   if (!isRoot()) return
   const user = owner ?? (await findUser([serviceUser, 'nobody']))
-  await giveFolder(ownFolder, user).catch((error: unknown) =>
-    log.warn({ err: error, folder: ownFolder }, 'cannot make the folder for files of imports'),
-  )
+  for (const folder of ownFolders)
+    await giveFolder(folder, user).catch((error: unknown) =>
+      log.warn({ err: error, folder }, 'cannot make a folder of the service'),
+    )
   if (!(await canUse(user, '-r', packageFile('package.json')))) {
     await Promise.all([prepare(), ...laterFiles.map((path) => holdFiles(packageFile(path)))])
   }

@@ -3,7 +3,7 @@ import { createLog, type Log } from '../log/log.ts'
 import { terminalLog } from '../log/terminal-log.ts'
 import { requireCluster } from '../postgres/cluster/installations.ts'
 import { type SharedCluster, shareCluster } from '../postgres/cluster/shared-cluster.ts'
-import { removeAbandoned, temporaryFolder } from '../postgres/cluster/temporary-cluster.ts'
+import { removeAllAbandoned, serviceFolder } from '../postgres/cluster/temporary-cluster.ts'
 import { giveUpRoot } from './give-up-root.ts'
 import type { ServiceParts } from './service.ts'
 
@@ -17,14 +17,14 @@ export async function serve(parts: Partial<ServiceParts>, signal: AbortSignal): 
   let cluster: SharedCluster | undefined
   try {
     // As root, whose files they may be.
-    await removeAbandoned(temporaryFolder(config.dataDir), log).catch((error: unknown) =>
+    await removeAllAbandoned(config.dataDir, log).catch((error: unknown) =>
       log.warn({ err: error }, 'what a killed restore has left cannot be removed: see cartage repair'),
     )
     if (!config.databaseUrl) cluster = await openCluster(config, parts, log, signal)
     const { runService, prepareForUser, settledSecrets } = await loadService()
     // As root: only root may read and change the secret files that root created.
     const keys = await settledSecrets(config, cluster?.url, log, signal)
-    await giveUpRoot(cluster?.owner, importFolderOf(config), prepareForUser, log)
+    await giveUpRoot(cluster?.owner, ownFolders(config), prepareForUser, log)
     await runService(config, keys, parts, log, signal)
   } catch (error) {
     if (!signal.aborted || error !== signal.reason) throw error
@@ -37,6 +37,12 @@ export async function serve(parts: Partial<ServiceParts>, signal: AbortSignal): 
 }
 
 const leftBehindMs = 500
+
+/** What the service writes to by itself. */
+const ownFolders = (config: Config) => [
+  importFolderOf(config),
+  ...(config.backupDir ? [serviceFolder(config.dataDir)] : []),
+]
 
 /** Nine tenths of the code, which the cluster does not need. */
 const loadService = () => import('./run-service.ts')

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Moves } from '../accounts/moves/moves.ts'
 import { repairAccounts } from '../accounts/repair-accounts.ts'
+import { UserRestores } from '../accounts/restore/user-restores.ts'
 import { activityChannel } from '../activity/activity-store.ts'
 import { AnswerQuestions } from '../activity/answer-questions.ts'
 import { AuditEndings } from '../audit/audit-endings.ts'
@@ -141,6 +142,8 @@ async function startParts(
   startRepair(installation, hostsLeft, started)
   services.moves.start()
   started.push({ name: 'moves', limitMs: 10_000, stop: () => services.moves.stop() })
+  services.restores.start()
+  started.pushBeside({ name: 'restores', limitMs: 10_000, stop: () => services.restores.stop() })
   started.push({
     name: 'readiness',
     limitMs: 0,
@@ -262,6 +265,7 @@ function buildShared(config: Config, installation: Installation, directory: Dire
     jobFollowers: new JobFollowers(databases, config, log),
     keysMutex: createPerUserMutex(),
     moves: new Moves(installation),
+    restores: new UserRestores(installation, config),
     wrongTokens: new WrongTokens(config.rateLimitWrongTokens, knownTokens, () =>
       metrics.rateLimited('wrong_tokens'),
     ),

@@ -131,6 +131,16 @@ function bodiesAboutUser(username: string, headers: Record<string, string>): Rec
     },
     drainHost: { parameters: { host: 'none' }, body: {}, headers, refusal: /There is no host 'none'/ },
     changeHost: { parameters: { host: 'local' }, body: { accepts_users: true }, headers },
+    createRestore: {
+      body: { file: 'none.tar', username: 'alice', as: 'alice2' },
+      headers,
+      refusal: /The service sees no backups/,
+    },
+    addHost: {
+      body: { name: 'local', url: 'postgres://postgres@127.0.0.1:1/postgres' },
+      headers,
+      refusal: /The host 'local' comes from the configuration/,
+    },
     addReplica: {
       parameters: { host: 'local' },
       body: { name: 'east', url: 'nowhere' },

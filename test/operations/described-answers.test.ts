@@ -148,6 +148,8 @@ async function askForAccounts(ask: Ask, name: string, admin: Headers): Promise<v
 async function askForInstallation(ask: Ask, name: string, admin: Headers): Promise<void> {
   await ask('listHosts', 200, { headers: admin })
   const parameters = { host: 'local' }
+  await ask('addHost', 422, { json: { name: 'local' }, headers: admin })
+  await ask('removeHost', 422, { parameters, headers: admin })
   await ask('changeHost', 200, { parameters, json: { accepts_users: true }, headers: admin })
   await ask('changeHost', 422, { parameters, json: {}, headers: admin })
   await ask('listReplicas', 200, { parameters, headers: admin })
@@ -157,6 +159,11 @@ async function askForInstallation(ask: Ask, name: string, admin: Headers): Promi
   await ask('listMoves', 200, { headers: admin })
   await ask('readMove', 404, { parameters: { move: '1' }, headers: admin })
   await ask('cancelMove', 404, { parameters: { move: '1' }, headers: admin })
+  await ask('listBackups', 404, { headers: admin })
+  await ask('createRestore', 422, { json: { file: 'none.tar' }, headers: admin })
+  await ask('listRestores', 200, { headers: admin })
+  await ask('readRestore', 404, { parameters: { restore: '1' }, headers: admin })
+  await ask('cancelRestore', 404, { parameters: { restore: '1' }, headers: admin })
   await ask('runDoctor', 200, { headers: admin })
   await ask('listAudit', 200, { query: { account: name, limit: '2' }, headers: admin })
   await ask('listAudit', 400, { query: { limit: '0' }, headers: admin })

@@ -1,14 +1,16 @@
 import { useState } from 'preact/hooks'
 import type { HostDocument } from '../../../src/contract/documents.ts'
 import type { HostVerdict } from '../../../src/contract/health-names.ts'
-import { changeHost, drainHost, listHosts, readReadiness } from '../../api/operator.ts'
+import { changeHost, drainHost, listHosts, readReadiness, removeHost } from '../../api/operator.ts'
 import { ConfirmedAct } from '../../parts/controls/confirmed-act.tsx'
+import { SelectField } from '../../parts/controls/select-field.tsx'
 import { formatCount, plural } from '../../parts/format.ts'
 import { Load, useLoaded } from '../../parts/loading.tsx'
 import { ErrorNotice } from '../../parts/notice.tsx'
 import { Table } from '../../parts/table.tsx'
 import { toast } from '../../parts/toast.tsx'
 import { useWork } from '../../parts/work.ts'
+import { AddHost, ChangeAddress } from './add-host.tsx'
 import { Moves } from './moves.tsx'
 import { AddReplica, Replicas } from './replicas.tsx'
 
@@ -19,16 +21,15 @@ export function HostsPage() {
   return (
     <>
       <h1>Hosts</h1>
-      <p class="muted">
-        The PostgreSQL clusters that hold the databases of users. Add another on the server:{' '}
-        <code>cartage host add NAME</code>.
-      </p>
+      <p class="muted">The PostgreSQL clusters that hold the databases of users.</p>
       {error !== undefined && <ErrorNotice error={error} />}
       <Load from={hosts}>
         {(found) => (
           <>
             <HostTable hosts={found} round={round} changed={hosts.reload} failed={setError} />
             {found.some((host) => host.control_only) && <ControlOnly />}
+            <AddHost added={hosts.reload} />
+            <ChangeAddress hosts={found.slice(1)} changed={hosts.reload} />
             <AddReplica hosts={found} added={() => setRound(round + 1)} />
           </>
         )}
@@ -56,7 +57,7 @@ type HostTableProps = Readonly<{
 }>
 
 function HostTable({ hosts, round, changed, failed }: HostTableProps) {
-  const readiness = useLoaded(readReadiness, [])
+  const readiness = useLoaded(readReadiness, [hosts])
   return (
     <Table
       label="Hosts"
@@ -67,10 +68,10 @@ function HostTable({ hosts, round, changed, failed }: HostTableProps) {
         'Databases',
         'Replicas',
         'Takes users',
-        ...(hosts.length > 1 ? ['Drain'] : []),
+        ...(hosts.length > 1 ? ['Drain', 'Remove'] : []),
       ]}
     >
-      {hosts.map((host) => (
+      {hosts.map((host, place) => (
         <tr key={host.name}>
           <td>{host.name}</td>
           <td>
@@ -89,7 +90,13 @@ function HostTable({ hosts, round, changed, failed }: HostTableProps) {
             )}
           </td>
           {hosts.length > 1 && (
-            <td>{!host.control_only && <Drain of={host} changed={changed} failed={failed} />}</td>
+            <>
+              <td>
+                {!host.control_only && <Drain of={host} hosts={hosts} changed={changed} failed={failed} />}
+              </td>
+              {/* The first one comes from the configuration. */}
+              <td>{place > 0 && <Remove of={host} changed={changed} failed={failed} />}</td>
+            </>
           )}
         </tr>
       ))}
@@ -110,7 +117,7 @@ function TakesUsers({ of: { name, accepts_users: isOpen }, changed, failed }: On
   const turn = () =>
     begin(async () => {
       failed(undefined)
-      await changeHost(name, !isOpen).catch(failed)
+      await changeHost(name, { accepts_users: !isOpen }).catch(failed)
       changed()
     })
   return (
@@ -127,9 +134,16 @@ function TakesUsers({ of: { name, accepts_users: isOpen }, changed, failed }: On
   )
 }
 
-function Drain({ of: { name, databases }, changed, failed }: OneHostProps) {
+function Drain({
+  of: { name, databases },
+  hosts,
+  changed,
+  failed,
+}: OneHostProps & Pick<HostTableProps, 'hosts'>) {
+  const [chosen, choose] = useState(anyHost)
+  const others = hosts.filter((host) => host.accepts_users && host.name !== name).map((host) => host.name)
   const drain = async () => {
-    const { moves, left } = await drainHost(name)
+    const { moves, left } = await drainHost(name, others.includes(chosen) ? { to: chosen } : {})
     changed()
     toast(`${plural(moves.length, 'move')} begun`)
     if (left.length > 0)
@@ -141,6 +155,29 @@ function Drain({ of: { name, databases }, changed, failed }: OneHostProps) {
         {name} takes no more users. Its databases ({formatCount(databases)}) move to other hosts one by one.
         While a database moves, its users get 503 and their jobs wait.
       </p>
+      {others.length > 1 && (
+        <SelectField label="To host" options={[anyHost, ...others]} value={chosen} choose={choose} />
+      )}
+    </ConfirmedAct>
+  )
+}
+
+const anyHost = 'the emptiest of all'
+
+function Remove({ of: { name }, changed, failed }: OneHostProps) {
+  const [isLost, setLost] = useState(false)
+  const remove = async () => {
+    await removeHost(name, isLost)
+    changed()
+    toast(`${name} is removed`)
+  }
+  return (
+    <ConfirmedAct name={name} label={`Remove ${name}`} act="Remove host" run={remove} failed={failed}>
+      <p>A host with users is not removed: drain it first. The cluster itself stays.</p>
+      <label class="check">
+        <input type="checkbox" checked={isLost} onChange={() => setLost(!isLost)} />
+        It never answers again: forget what moves have left there
+      </label>
     </ConfirmedAct>
   )
 }

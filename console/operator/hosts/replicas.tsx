@@ -2,13 +2,13 @@ import { useState } from 'preact/hooks'
 import type { HostDocument, ReplicaDocument } from '../../../src/contract/documents.ts'
 import { addReplica, listReplicas, removeReplica } from '../../api/operator.ts'
 import { ConfirmedAct } from '../../parts/controls/confirmed-act.tsx'
-import { Field } from '../../parts/controls/field.tsx'
 import { SelectField } from '../../parts/controls/select-field.tsx'
 import { useLoaded } from '../../parts/loading.tsx'
 import { ErrorNotice } from '../../parts/notice.tsx'
 import { toast } from '../../parts/toast.tsx'
 import { useWork } from '../../parts/work.ts'
 import { TextField } from '../text-field.tsx'
+import { AddressField } from './address-field.tsx'
 
 type ReplicasProps = Readonly<{
   host: string
@@ -92,21 +92,7 @@ export function AddReplica({
           value={wanted.name}
           change={(name) => change({ name })}
         />
-        <Field
-          label="Address"
-          help="postgres://USER:PASSWORD@HOST:PORT/postgres, a superuser as for the host. It is stored encrypted and not shown again."
-        >
-          {(props) => (
-            <input
-              {...props}
-              type="password"
-              autocomplete="off"
-              required
-              value={wanted.url}
-              onInput={(event) => change({ url: event.currentTarget.value })}
-            />
-          )}
-        </Field>
+        <AddressField label="Address of the replica" value={wanted.url} change={(url) => change({ url })} />
       </div>
       {error !== undefined && <ErrorNotice error={error} />}
       <div>

@@ -1,4 +1,4 @@
-import type { PoolClient } from 'pg'
+import type { ClientBase, PoolClient } from 'pg'
 import type { Account } from '../../auth/account.ts'
 import { awaitCaches } from '../../auth/change-feed.ts'
 import { newToken } from '../../auth/token.ts'
@@ -35,7 +35,15 @@ export async function checkNewName(installation: Installation, as: string): Prom
 
 export type RestoredUser = CreatedUser & Readonly<{ keys: readonly string[] }>
 
-export type Restoring = Readonly<{ username: string; as: string; signal: AbortSignal }>
+export type Restoring = Readonly<{
+  username: string
+  as: string
+  signal: AbortSignal
+  /** In percent. */
+  noteProgress?: (percent: number) => Promise<void>
+  /** In the transaction that makes the user visible, with the names of its keys. */
+  alsoDo?: (tx: ClientBase, keys: readonly string[]) => Promise<void>
+}>
 
 /**
  * Makes a new user with the data and keys of a user in a backup, while the service goes on. The data is loaded as the new
@@ -44,21 +52,23 @@ export type Restoring = Readonly<{ username: string; as: string; signal: AbortSi
 export async function restoreUser(
   installation: Installation,
   backup: Backup,
-  { username, as, signal }: Restoring,
+  restoring: Restoring,
 ): Promise<RestoredUser> {
-  const { databases } = installation
-  const hostIds = await reachableHosts(databases)
-  databases.hosts.register(hostFromUrl(backupHostId, 'backup', backup.url))
+  const { username, as } = restoring
+  const hostIds = await reachableHosts(installation.databases)
+  // Nothing else in this process may take the backup for a host.
+  const databases = installation.databases.withHost(hostFromUrl(backupHostId, 'backup', backup.url))
+  const apart = { ...installation, databases }
   try {
-    const saved = await readSavedUser(installation, backup, username)
+    const saved = await readSavedUser(apart, backup, username)
     const restored = await holdingLocks(databases.control, async (client) => {
-      const account = await draftUser(installation, client, saved, as, hostIds)
-      return finishUser(installation, client, { account, saved, backup, signal })
+      const account = await draftUser(apart, client, saved, as, hostIds)
+      return finishUser(apart, client, { account, saved, backup, restoring })
     })
     await awaitCaches(databases.control, installation.log)
     return restored
   } finally {
-    databases.hosts.forget(backupHostId)
+    await databases.close()
   }
 }
 
@@ -92,14 +102,14 @@ async function draftUser(
   })
 }
 
-type RestoredDraft = Readonly<{ account: Account; saved: SavedUser; backup: Backup; signal: AbortSignal }>
+type Draft = Readonly<{ account: Account; saved: SavedUser; backup: Backup; restoring: Restoring }>
 
 async function finishUser(
   installation: Installation,
   client: PoolClient,
   draft: RestoredDraft,
 ): Promise<RestoredUser> {
-  const { account, saved, backup } = draft
+  const { account, saved, backup, restoring } = draft
   const masterToken = newToken()
   const names = await nameRoles(installation, account, saved)
   const keys = saved.keys.flatMap((key) => {
@@ -115,6 +125,10 @@ async function finishUser(
         await insertRestoredKeys(tx, installation.secrets, account, keys)
         await updateUserRow(tx, account.userId, { apiKeyQuota, limits })
         await limitJobs(tx, { userId: account.userId })
+        await restoring.alsoDo?.(
+          tx,
+          keys.map(({ name }) => name),
+        )
       },
       details: { restored_from: saved.account.username, backup_of: backup.createdAt },
     })
@@ -144,7 +158,7 @@ async function nameRoles(
 async function copySaved(
   installation: Installation,
   client: PoolClient,
-  { account, saved, backup, signal: stopped }: RestoredDraft,
+  { account, saved, backup, restoring: { signal: stopped, noteProgress } }: Draft,
   names: RoleNames,
 ): Promise<void> {
   const { databases } = installation
@@ -166,7 +180,7 @@ async function copySaved(
       programs: await findDumpPrograms(major),
       roles: [...names.values()],
       signal,
-      noteProgress: async () => undefined,
+      noteProgress: noteProgress ?? (async () => undefined),
     })
     const [there, here] = await unlessAborted(signal, Promise.all([before, after()]))
     requireEqual(there, here)

@@ -1,27 +1,15 @@
-import { createReadStream, createWriteStream } from 'node:fs'
+import { createWriteStream } from 'node:fs'
 import { access, open, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { Readable, type Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { createGunzip, createGzip } from 'node:zlib'
+import { createGzip } from 'node:zlib'
+import { type BackupNote, type OpenBackup, readBackup } from '../../accounts/restore/backup-file.ts'
 import { UsageError } from '../command-error.ts'
 import { withFileName } from '../file-error.ts'
 import { untilInterrupted } from '../interrupt.ts'
 import { draftName } from '../named-file.ts'
-import { readTarEntry, tarEntry } from './tar-entry.ts'
-
-/**
- * The content of `cartage.json`. A backup is one tar: `cartage.json`, then `cartage.secret` (encrypted with a passphrase;
- * may be left out), then the files of the cluster from pg_basebackup.
- */
-export type BackupNote = Readonly<{
-  format: 1
-  version: string
-  postgres: number
-  namespace: string
-  created_at: string
-  has_secret: boolean
-}>
+import { tarEntry } from './tar-entry.ts'
 
 /** Writes and syncs the file. If it fails or is interrupted, no file is left. */
 export async function writeBackup(
@@ -53,36 +41,10 @@ export async function writeBackup(
   }
 }
 
-export type OpenBackup = Readonly<{ note: BackupNote; secret: Buffer | undefined; tar: Readable }>
-
-/** Reads the note and the secret of a backup. `tar` is the rest: the files of the cluster. */
 export async function openBackup(file: string): Promise<OpenBackup> {
-  // Before the stream is made: its error event would come before anything listens.
-  const isPacked = await beginsWithGzip(file)
-  const source = createReadStream(file, { highWaterMark: 1024 ** 2 })
-  const tar = isPacked ? unpacked(source) : source
-  const note = await readNote(tar).catch(nothingIfDamaged)
-  if (note?.format !== 1) throw new UsageError(`${file} is not a backup of Cartage`)
-  const secret = note.has_secret ? await readTarEntry(tar, 64 * 1024) : undefined
-  return { note, secret: secret?.content, tar }
-}
-
-async function readNote(tar: Readable): Promise<BackupNote | undefined> {
-  const first = await readTarEntry(tar, 64 * 1024)
-  if (first?.name !== 'cartage.json') return undefined
-  return JSON.parse(first.content.toString('utf8')) as BackupNote
-}
-
-/** Content that begins like gzip or JSON and is not. */
-function nothingIfDamaged(error: NodeJS.ErrnoException): undefined {
-  if (!(error instanceof SyntaxError) && !error.code?.startsWith('Z_')) throw error
-}
-
-function unpacked(source: Readable): Readable {
-  const gunzip = createGunzip()
-  // The reader of gunzip gets the error.
-  pipeline(source, gunzip).catch(() => undefined)
-  return gunzip
+  const opened = await readBackup(file)
+  if (!opened) throw new UsageError(`${file} is not a backup of Cartage`)
+  return opened
 }
 
 const isCompressed = (file: string) => /\.(gz|tgz)$/.test(file)
@@ -97,17 +59,6 @@ async function isThere(path: string): Promise<boolean> {
     () => true,
     () => false,
   )
-}
-
-async function beginsWithGzip(path: string): Promise<boolean> {
-  const file = await open(path, 'r')
-  try {
-    if (!(await file.stat()).isFile()) throw new UsageError(`${path} is not a file`)
-    const { buffer } = await file.read(Buffer.alloc(2), 0, 2, 0)
-    return buffer[0] === 0x1f && buffer[1] === 0x8b
-  } finally {
-    await file.close()
-  }
 }
 
 async function syncPath(path: string): Promise<void> {

@@ -1,8 +1,8 @@
+import type { OpenBackup } from '../../accounts/restore/backup-file.ts'
 import { readConfig } from '../../config/config.ts'
 import { UsageError } from '../command-error.ts'
 import { readSecretFile } from '../named-file.ts'
 import { type OptionValues, textOf } from '../option-values.ts'
-import type { OpenBackup } from './backup-file.ts'
 import { openWithPassphrase, sealWithPassphrase } from './passphrase.ts'
 
 /** The secret and the admin token of an installation. */

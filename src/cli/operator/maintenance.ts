@@ -2,13 +2,13 @@ import { repairAccounts } from '../../accounts/repair-accounts.ts'
 import { doctor } from '../../doctor/doctor.ts'
 import { repairKeys } from '../../keys/repair-keys.ts'
 import { repairTemporaryTables } from '../../keys/temporary-tables.ts'
-import { removeAbandoned, temporaryFolder } from '../../postgres/cluster/temporary-cluster.ts'
+import { removeAllAbandoned } from '../../postgres/cluster/temporary-cluster.ts'
 import type { Command } from '../command.ts'
 import { asOperator } from './as-operator.ts'
 
 const repair: Command['run'] = async () => {
   const repaired = await asOperator(async (installation, { dataDir }) => ({
-    restore: await removeAbandoned(temporaryFolder(dataDir), installation.log),
+    restore: await removeAllAbandoned(dataDir, installation.log),
     accounts: await repairAccounts(installation),
     roles: await repairKeys(installation),
     settled: await repairTemporaryTables(installation),

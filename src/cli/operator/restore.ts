@@ -1,14 +1,16 @@
+import type { OpenBackup } from '../../accounts/restore/backup-file.ts'
 import { restoreInstallation } from '../../accounts/restore/restore-installation.ts'
 import { endMoves } from '../../accounts/restore/restore-store.ts'
 import { checkNewName, restoreUser } from '../../accounts/restore/restore-user.ts'
+import { runningBackup } from '../../accounts/restore/running-backup.ts'
 import type { Backup } from '../../accounts/restore/saved-user.ts'
 import { type Config, readConfig } from '../../config/config.ts'
 import { keepSecrets } from '../../hosts/secret/installation-secrets.ts'
 import { createLog } from '../../log/log.ts'
 import { chooseBinaries } from '../../postgres/cluster/embedded-cluster.ts'
 import { restoreCluster } from '../../postgres/cluster/restore.ts'
-import { temporaryFolder, withTemporaryCluster } from '../../postgres/cluster/temporary-cluster.ts'
-import { type OpenBackup, openBackup } from '../backup/backup-file.ts'
+import { temporaryFolder } from '../../postgres/cluster/temporary-cluster.ts'
+import { openBackup } from '../backup/backup-file.ts'
 import { givenPassphrase, openKeys } from '../backup/sealed-keys.ts'
 import type { Command, CommandCall, CommandResult } from '../command.ts'
 import { UsageError } from '../command-error.ts'
@@ -31,7 +33,7 @@ async function restoreOne(file: string, username: string, as: string): Promise<C
   try {
     const { masterToken, keys } = await asOperator(async (installation, config) => {
       await checkNewName(installation, as)
-      return runningBackup(config, opened, (backup, signal) =>
+      return readingBackup(config, opened, (backup, signal) =>
         restoreUser(installation, backup, { username, as, signal }),
       )
     })
@@ -96,7 +98,7 @@ async function restoreIntoServer(
       {
         config,
         log: createLog('error', process.stderr),
-        running: (work) => runningBackup(config, opened, work),
+        running: (work) => readingBackup(config, opened, work),
         withHosts: values['with-hosts'] === true,
         secret: openKeys(opened, await givenPassphrase(values))?.secret ?? config.secret,
       },
@@ -114,23 +116,18 @@ async function restoreIntoServer(
 }
 
 /** Runs the backup as a cluster of its own while `work` reads it. */
-async function runningBackup<T>(
+function readingBackup<T>(
   { dataDir }: Config,
-  { note, tar }: OpenBackup,
+  opened: OpenBackup,
   work: (backup: Backup, signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const folder = temporaryFolder(dataDir)
-  const binaries = await chooseBinaries(note.postgres)
   const log = createLog('error', process.stderr)
-  const { namespace, postgres: major, created_at: createdAt } = note
   talk(`unpacking the backup into ${folder}`)
-  return untilInterrupted((signal) => {
-    // What unpacks it ends with it.
-    signal.addEventListener('abort', () => tar.destroy(), { once: true })
-    return withTemporaryCluster(folder, { binaries, tar, log }, (url) => {
-      signal.throwIfAborted()
+  return untilInterrupted((signal) =>
+    runningBackup({ folder, opened, log, signal }, (backup) => {
       talk('copying')
-      return work({ url, namespace, major, createdAt }, signal)
-    })
-  })
+      return work(backup, signal)
+    }),
+  )
 }

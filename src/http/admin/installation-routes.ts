@@ -6,7 +6,6 @@ import { listAudit } from '../../audit/audit-store.ts'
 import { userByName } from '../../auth/account-store.ts'
 import { doctor } from '../../doctor/doctor.ts'
 import { errors } from '../../errors.ts'
-import { listHosts } from '../../hosts/list-hosts.ts'
 import { readActivity } from '../../jobs/activity-store.ts'
 import type { WithQuery } from '../middleware/parameters.ts'
 import type { Services } from '../services.ts'
@@ -17,24 +16,18 @@ import {
   activitySchema,
   auditSchema,
   doctorSchema,
-  hostListSchema,
   stopActivitySchema,
   stopUserActivitySchema,
 } from './installation-schemas.ts'
 import { type OneUser, readActivityFilter, readAuditFilter, readNoParameters } from './request.ts'
 
-/** The installation as a whole: hosts, health, audit record and current activity. */
+/** The installation as a whole: health, audit record and current activity. */
 export function installationRoutes(app: FastifyInstance, services: Services): void {
   const { installation, config, databases } = services
   // The schemas only describe; the readers report what is wrong, in this API's own words.
   const described = { validatorCompiler: () => () => true } as const
 
-  app.get<WithQuery>('/hosts', { schema: hostListSchema }, async ({ query }) => {
-    readNoParameters(query)
-    return { hosts: await listHosts(installation) }
-  })
-
-  app.get<WithQuery>('/doctor', { schema: doctorSchema }, async ({ query }) => {
+  app.get<Asked>('/doctor', { schema: doctorSchema }, async ({ query }) => {
     readNoParameters(query)
     return { checks: await doctor(installation, config) }
   })

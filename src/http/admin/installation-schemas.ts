@@ -3,7 +3,7 @@ import { checkStatuses } from '../../contract/health-names.ts'
 import { defaultActivityRecords, defaultAuditRecords, maxRecords } from '../../contract/limits.ts'
 import { answered } from '../middleware/schemas.ts'
 
-/** The OpenAPI description of hosts, doctor, audit and activity. */
+/** The OpenAPI description of doctor, audit and activity. */
 
 const text = { type: 'string' } as const
 const time = { type: 'string', format: 'date-time' } as const
@@ -14,31 +14,6 @@ const limit = (byDefault: number) =>
 const listOf = (name: string, description: string, items: object) => ({
   200: { description, ...answered({ [name]: { type: 'array', items } }) },
 })
-
-export const hostDocumentSchema = {
-  title: 'Host',
-  ...answered({
-    name: text,
-    databases: { ...whole, description: 'Of tenants' },
-    address: { ...text, description: 'Without role and password' },
-    accepts_users: { type: 'boolean', description: 'false: no user is made there, and none moves there' },
-    control_only: {
-      type: 'boolean',
-      description:
-        'The host has only the control database: its login is not a superuser, so it never takes users',
-    },
-  }),
-  examples: [
-    { name: 'local', databases: 12, address: '10.0.0.5:5432', accepts_users: true, control_only: false },
-  ],
-} as const
-
-export const hostListSchema = {
-  tags: ['admin'],
-  summary: 'List hosts',
-  description: 'Does not query the hosts: see `/health/ready` for the ones that answer.',
-  response: listOf('hosts', 'All hosts, the first one first', hostDocumentSchema),
-} as const
 
 export const doctorSchema = {
   tags: ['admin'],

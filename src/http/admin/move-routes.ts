@@ -3,28 +3,19 @@ import { drainDocument } from '../../accounts/moves/drain-document.ts'
 import { moveDocument } from '../../accounts/moves/move-document.ts'
 import { findMove, listMoves } from '../../accounts/moves/move-store.ts'
 import { errors } from '../../errors.ts'
-import { changeHost } from '../../hosts/change-host.ts'
-import type { WithQuery } from '../middleware/parameters.ts'
+import type { Parameters } from '../middleware/parameters.ts'
 import type { Services } from '../services.ts'
 import {
   drainSchema,
-  hostChangeSchema,
   moveCancelSchema,
   moveListSchema,
   moveSchema,
   newMoveSchema,
   newOrganizationMoveSchema,
 } from './move-schemas.ts'
-import {
-  type OneOrganization,
-  type OneUser,
-  readDrain,
-  readHostChange,
-  readMoveLimit,
-  readNewMove,
-} from './request.ts'
+import { readDrain, readMoveLimit, readNewMove } from './request.ts'
 
-/** Users and organizations that move to another host, and hosts that take none. */
+/** Users and organizations that move to another host, and hosts that give all they have. */
 export function moveRoutes(app: FastifyInstance, { installation, moves }: Services): void {
   const { control } = installation.databases
   const checked = { attachValidation: true } as const
@@ -62,11 +53,6 @@ export function moveRoutes(app: FastifyInstance, { installation, moves }: Servic
   const draining = { ...checked, schema: drainSchema }
   app.post<{ Params: { host: string } }>('/hosts/:host/drain', draining, async (request, reply) =>
     reply.code(202).send(drainDocument(await moves.drain(request.params.host, readDrain(request)))),
-  )
-
-  const change = { ...checked, schema: hostChangeSchema }
-  app.patch<{ Params: { host: string } }>('/hosts/:host', change, async (request) =>
-    changeHost(installation, request.params.host, readHostChange(request)),
   )
 }
 

@@ -1,9 +1,8 @@
 import { movePhases } from '../../contract/admin-names.ts'
 import { defaultMoves, maxRecords } from '../../contract/limits.ts'
 import { answered, knownExtras } from '../middleware/schemas.ts'
-import { hostDocumentSchema } from './installation-schemas.ts'
 
-/** The OpenAPI description of moves, and of the change of a host. */
+/** The OpenAPI description of moves. */
 
 const text = { type: 'string' } as const
 const time = { type: 'string', format: 'date-time' } as const
@@ -121,19 +120,4 @@ export const drainSchema = {
       }),
     },
   },
-} as const
-
-export const hostChangeSchema = {
-  tags: ['admin'],
-  summary: 'Change whether a host takes new users',
-  description: 'Where `accepts_users` is false, no user or organization is made, and none moves there.',
-  params: { type: 'object', properties: { host: text } },
-  body: {
-    type: 'object',
-    required: ['accepts_users'],
-    additionalProperties: false,
-    properties: { accepts_users: { type: 'boolean' }, ...knownExtras },
-    examples: [{ accepts_users: false }],
-  },
-  response: { 200: { ...hostDocumentSchema, description: 'The host' } },
 } as const

@@ -1,3 +1,4 @@
+import { maxHostUrl } from '../../contract/limits.ts'
 import { answered, knownExtras } from '../middleware/schemas.ts'
 
 /** The OpenAPI description of replicas. */
@@ -39,7 +40,11 @@ export const newReplicaSchema = {
     additionalProperties: false,
     properties: {
       name: { ...text, description: '1 to 63 lower-case letters, digits or hyphens' },
-      url: { ...text, description: 'Its address with a superuser: it is stored encrypted' },
+      url: {
+        ...text,
+        maxLength: maxHostUrl,
+        description: 'Its address with a superuser: it is stored encrypted',
+      },
       ...knownExtras,
     },
     examples: [{ name: 'east', url: 'postgres://postgres:secret@10.0.0.6:5432/postgres' }],

@@ -60,12 +60,24 @@ export function readMoveLimit(query: Parameters): number {
   return wholeOf(onlyKnown(query, ['limit']), 'limit', 1, maxRecords) ?? defaultMoves
 }
 
-export function readHostChange(request: FastifyRequest): boolean {
-  return validBody<Readonly<{ accepts_users: boolean }>>(request).accepts_users
+export const readNewHost = (request: FastifyRequest) => validBody<wire.NewHost>(request)
+
+export function readHostChanges(request: FastifyRequest) {
+  const { url, accepts_users: acceptsUsers } = validBody<wire.HostChanges>(request)
+  if (url === undefined && acceptsUsers === undefined)
+    throw errors.accountInvalid('Give accepts_users, url, or both')
+  return { url, acceptsUsers }
 }
+
+export const readNewRestore = (request: FastifyRequest) => validBody<wire.NewRestore>(request)
+
+/** Never guessed: with it something is forgotten for good. */
+export const readIsLost = (query: Parameters): boolean =>
+  choiceOf(onlyKnown(query, ['lost']), 'lost', ['true', 'false']) === 'true'
 
 export const readNewReplica = (request: FastifyRequest) =>
   validBody<Readonly<{ name: string; url: string }>>(request)
+
 /** The body is optional: without one the hosts are chosen. */
 export function readDrain(request: FastifyRequest): string | undefined {
   if (request.body === undefined || request.body === null) return undefined

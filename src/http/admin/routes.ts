@@ -22,19 +22,13 @@ import { forbidStoring } from '../middleware/guard-answers.ts'
 import type { Parameters } from '../middleware/parameters.ts'
 import type { Services } from '../services.ts'
 import { organizationDocument, userDocument } from './document.ts'
+import { hostRoutes } from './host-routes.ts'
 import { installationRoutes } from './installation-routes.ts'
 import { moveRoutes } from './move-routes.ts'
 import { planRoutes } from './plan-routes.ts'
 import { replicaRoutes } from './replica-routes.ts'
-import {
-  type OneOrganization,
-  type OneUser,
-  readChanges,
-  readNewOrganization,
-  readNewUser,
-  readRegeneration,
-  readSuspension,
-} from './request.ts'
+import { readChanges, readNewOrganization, readNewUser, readRegeneration, readSuspension } from './request.ts'
+import { restoreRoutes } from './restore-routes.ts'
 import {
   changesSchema,
   masterKeySchema,
@@ -63,8 +57,10 @@ export async function adminRoutes(app: FastifyInstance, services: Services): Pro
   planRoutes(app, services)
   organizationRoutes(app, services)
   installationRoutes(app, services)
+  hostRoutes(app, services)
   moveRoutes(app, services)
   replicaRoutes(app, services)
+  restoreRoutes(app, services)
 }
 
 /** Only the operator's own token opens the admin API. */

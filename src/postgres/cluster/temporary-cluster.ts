@@ -11,7 +11,7 @@ import { type ClusterBackup, restoreCluster } from './restore.ts'
 
 /**
  * Unpacks a base backup into a folder and runs it on a private socket while `work` reads it. Nothing of it is left, except
- * by a process that was killed: see `removeAbandoned`.
+ * by a process that was killed: see `removeAllAbandoned`.
  */
 export async function withTemporaryCluster<T>(
   folder: string,
@@ -38,11 +38,21 @@ export async function withTemporaryCluster<T>(
   }
 }
 
-/** Where backups of this data directory run. */
+/** Where commands run backups. */
 export const temporaryFolder = (dataDir: string) => join(dataDir, 'restore')
 
-/** Ends and removes what a killed process has left in the folder. True if there was any. One at work is left alone. */
-export async function removeAbandoned(folder: string, log: Pick<Log, 'info'>): Promise<boolean> {
+/** Where the service does, whose user may not write where root may. */
+export const serviceFolder = (dataDir: string) => join(dataDir, 'restores')
+export const temporaryServiceFolder = (dataDir: string) => join(serviceFolder(dataDir), 'running')
+
+/** Ends and removes what killed processes have left in both. True if there was any. */
+export async function removeAllAbandoned(dataDir: string, log: Pick<Log, 'info'>): Promise<boolean> {
+  const ofCommand = await removeAbandoned(temporaryFolder(dataDir), log)
+  return (await removeAbandoned(temporaryServiceFolder(dataDir), log)) || ofCommand
+}
+
+/** One at work is left alone. */
+async function removeAbandoned(folder: string, log: Pick<Log, 'info'>): Promise<boolean> {
   const isThere = await lstat(join(folder, 'postgres')).then(
     () => true,
     () => false,

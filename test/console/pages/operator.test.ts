@@ -197,7 +197,7 @@ test('the operator removes a replica of a host, and adds it by its address', asy
   await row.getByText('east (').waitFor({ state: 'detached' })
   assert.equal((await user.sql('select 1', toReplica)).age, null)
 
-  const address = page.getByLabel('Address')
+  const address = page.getByLabel('Address of the replica')
   await page.getByLabel('Of host').selectOption('second')
   await page.getByLabel('Name of the replica').fill('west')
   await address.fill(pair.primaryUrl)

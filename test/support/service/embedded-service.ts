@@ -9,22 +9,28 @@ import { madeDataDir } from './made-installation.ts'
 import { startCartage } from './processes.ts'
 
 /** A running installation with its own cluster, its operator, and clients of its users. */
-export async function startEmbedded(t: TestContext) {
+export async function startEmbedded(t: TestContext, more: Readonly<Record<string, string>> = {}) {
   const dataDir = await madeDataDir(t)
-  const env = { CARTAGE_DATA_DIR: dataDir }
+  const env = { CARTAGE_DATA_DIR: dataDir, ...more }
   const process = await startCartage(t, ['serve'], { ...env, CARTAGE_DEMO_USER: 'off' })
   const adminToken = (await readFile(join(dataDir, 'admin-token'), 'utf8')).trim()
-  const operator = createAdminClient({ baseUrl: process.url, token: adminToken })
+  const operatorAt = (baseUrl: string) => {
+    const client = createAdminClient({ baseUrl, token: adminToken })
+    t.after(() => client.close())
+    return client
+  }
+  const operator = operatorAt(process.url)
   const clientOf = (username: string, token: string) => {
     const client = createClient({ baseUrl: process.url, username, token, retries: 0 })
     t.after(() => client.close())
     return client
   }
-  t.after(() => operator.close())
   return {
     dataDir,
     process,
     operator,
+    operatorAt,
+    adminToken,
     clientOf,
     newUser: async (username: string) =>
       clientOf(username, (await operator.users.create({ username })).api_key),

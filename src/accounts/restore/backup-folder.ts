@@ -1,0 +1,51 @@
+import { readdir, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { BackupDocument } from '../../contract/documents.ts'
+import { errors } from '../../errors.ts'
+import { type OpenBackup, readBackup } from './backup-file.ts'
+
+/** The backups in the folder that the service may read, the newest first. Other files are left out. */
+export async function listBackups(folder: string): Promise<readonly BackupDocument[]> {
+  requireFolder(folder)
+  const names = await readdir(folder).catch((error: unknown) => {
+    throw errors.restoreRefused(`The folder of CARTAGE_BACKUP_DIR cannot be read: ${reasonOf(error)}`)
+  })
+  const found: BackupDocument[] = []
+  for (const name of names.filter(isBackupName).slice(0, mostFiles)) {
+    const document = await describe(join(folder, name), name).catch(() => undefined)
+    if (document) found.push(document)
+  }
+  return found.sort((a, b) => b.created_at.localeCompare(a.created_at) || a.file.localeCompare(b.file))
+}
+
+/** Undefined: it is not a backup. */
+async function describe(path: string, file: string): Promise<BackupDocument | undefined> {
+  const opened = await readBackup(path)
+  if (!opened) return undefined
+  opened.tar.destroy()
+  const { created_at, version, postgres, has_secret } = opened.note
+  return { file, bytes: (await stat(path)).size, created_at, version, postgres, has_secret }
+}
+
+/** By its name in the folder: no other file can be named. The caller reads or destroys it. */
+export async function openFromFolder(folder: string, file: string): Promise<OpenBackup> {
+  requireFolder(folder)
+  if (!isBackupName(file)) throw errors.backupUnknown(file.slice(0, 100))
+  const opened = await readBackup(join(folder, file)).catch((error: unknown) => {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') throw errors.backupUnknown(file)
+    throw errors.restoreRefused(`The file '${file}' cannot be read: ${reasonOf(error)}`)
+  })
+  if (!opened) throw errors.restoreRefused(`The file '${file}' is not a backup of Cartage`)
+  return opened
+}
+
+function requireFolder(folder: string): void {
+  if (!folder) throw errors.backupsOff()
+}
+
+const isBackupName = (name: string) => /^[A-Za-z0-9_][\w.+:-]{0,199}$/.test(name)
+
+/** A folder with more has other files, too. */
+const mostFiles = 1_000
+
+const reasonOf = (error: unknown) => (error as NodeJS.ErrnoException).code ?? 'unknown error'
