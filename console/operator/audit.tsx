@@ -16,12 +16,15 @@ export function AuditPage() {
   const [text, setText] = useState('')
   const [account, setAccount] = useState('')
   const [at, setAt] = useState<number | null>(null)
+  const [since, setSince] = useState('')
   const filter: AuditFilter = {
     account: account || undefined,
     action: at === null ? undefined : auditActions[at],
+    // A day here, from its midnight.
+    ...(since && { since: new Date(`${since}T00:00`).toISOString() }),
     limit: perPage,
   }
-  const newest = useLoaded((signal) => listAudit(filter, signal), [account, at])
+  const newest = useLoaded((signal) => listAudit(filter, signal), [account, at, since])
   const search = (event: Event) => {
     event.preventDefault()
     setAccount(text.trim())
@@ -31,6 +34,10 @@ export function AuditPage() {
       <div class="page-head">
         <h1 class="grow">Audit</h1>
         <Choice label="Action" none="all" options={actions} value={at} choose={setAt} />
+        <label class="row">
+          Since
+          <input type="date" value={since} onInput={(event) => setSince(event.currentTarget.value)} />
+        </label>
         <form class="row" onSubmit={search}>
           <input
             type="search"
@@ -45,7 +52,12 @@ export function AuditPage() {
       <p class="muted">Who changed which account, key or host, and which credentials were refused.</p>
       <Load from={newest}>
         {(found) => (
-          <Records key={`${at} ${account}`} newest={found} filter={filter} isOld={newest.isLoading} />
+          <Records
+            key={`${at} ${account} ${since}`}
+            newest={found}
+            filter={filter}
+            isOld={newest.isLoading}
+          />
         )}
       </Load>
     </>

@@ -12,6 +12,7 @@ import { Empty, ErrorNotice } from '../parts/notice.tsx'
 import { toast } from '../parts/toast.tsx'
 import { MovePanel } from './hosts/move-panel.tsx'
 import { UserLimits } from './limits/user-limits.tsx'
+import { ResetKey } from './reset-key.tsx'
 import { SuspensionPanel } from './suspension.tsx'
 import { UserKeys } from './user-keys.tsx'
 import { UserUsage } from './user-usage.tsx'
@@ -79,6 +80,7 @@ function KnownUser({ of: user, reload }: Readonly<{ of: UserDocument; reload: ()
       {error !== undefined && <ErrorNotice error={error} />}
       <UserLimits key={JSON.stringify(user)} of={user} reload={reload} />
       <UserKeys username={username} />
+      <ResetKey username={username} />
       <UserUsage username={username} />
       <MovePanel of={user} />
       <SuspensionPanel key={user.suspended_at} of={user} reload={reload} />
