@@ -84,15 +84,15 @@ export const listHosts = async (signal: AbortSignal) =>
 
 export const addHost = (json: NewHost) => requestJson<HostDocument>('addHost', { json })
 
-/** Its address, or whether users are made there and move there. */
+/** Changes the address, or whether new users are created there and others move there. */
 export const changeHost = (host: string, json: HostChanges) =>
   requestJson<HostDocument>('changeHost', { parameters: { host }, json })
 
-/** Of a lost one also forgets what moves have left there. */
+/** Removes a host without users. For a lost host it also forgets what moves left there. */
 export const removeHost = (host: string, isLost: boolean) =>
   requestJson('removeHost', { parameters: { host }, query: { lost: String(isLost) } })
 
-/** Moves all that it has to other hosts, or to one. */
+/** Moves all accounts of the host to other hosts, or to one. */
 export const drainHost = (host: string, json: Readonly<{ to?: string }>) =>
   requestJson<DrainDocument>('drainHost', { parameters: { host }, json })
 

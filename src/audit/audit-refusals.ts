@@ -22,8 +22,8 @@ export class AuditRefusals {
   readonly #control: Pool
   readonly #log: Log
   readonly #cleaning: Repeated
-  readonly #waiting = new Map<string, Counted>()
-  #others: Counted | undefined
+  readonly #waiting = new Map<string, CountedRefusal>()
+  #others: CountedRefusal | undefined
   #budget = { hour: 0, left: 0 }
   #timer: NodeJS.Timeout | undefined
   #flushing: Promise<void> = Promise.resolve()

@@ -786,7 +786,12 @@ export type RestoreDocument = Readonly<{
   created_at: string
   ended_at: string | null
 }>
-export type CheckDocument = Readonly<{ name: string; status: CheckStatus; advice: string }>
+export type CheckDocument = Readonly<{
+  name: string
+  status: CheckStatus
+  /** What was found, and what to do about it. */
+  advice: string
+}>
 export type AuditDocument = Readonly<{
   id: number
   at: string

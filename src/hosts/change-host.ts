@@ -4,6 +4,7 @@ import { inTransaction } from '../postgres/transaction.ts'
 import { setAcceptsUsers } from './host-store.ts'
 import type { Installation } from './installation.ts'
 import { type ListedHost, readHost } from './list-hosts.ts'
+import { controlOnlyAdvice } from './prepare-hosts.ts'
 
 /** Whether users are made on a host and move there. Those that are there stay. */
 export async function changeHost(

@@ -102,7 +102,7 @@ async function draftUser(
   })
 }
 
-type Draft = Readonly<{ account: Account; saved: SavedUser; backup: Backup; restoring: Restoring }>
+type RestoredDraft = Readonly<{ account: Account; saved: SavedUser; backup: Backup; restoring: Restoring }>
 
 async function finishUser(
   installation: Installation,
@@ -158,7 +158,7 @@ async function nameRoles(
 async function copySaved(
   installation: Installation,
   client: PoolClient,
-  { account, saved, backup, restoring: { signal: stopped, noteProgress } }: Draft,
+  { account, saved, backup, restoring: { signal: stopped, noteProgress } }: RestoredDraft,
   names: RoleNames,
 ): Promise<void> {
   const { databases } = installation

@@ -27,7 +27,7 @@ export function installationRoutes(app: FastifyInstance, services: Services): vo
   // The schemas only describe; the readers report what is wrong, in this API's own words.
   const described = { validatorCompiler: () => () => true } as const
 
-  app.get<Asked>('/doctor', { schema: doctorSchema }, async ({ query }) => {
+  app.get<WithQuery>('/doctor', { schema: doctorSchema }, async ({ query }) => {
     readNoParameters(query)
     return { checks: await doctor(installation, config) }
   })

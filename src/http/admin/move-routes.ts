@@ -3,7 +3,7 @@ import { drainDocument } from '../../accounts/moves/drain-document.ts'
 import { moveDocument } from '../../accounts/moves/move-document.ts'
 import { findMove, listMoves } from '../../accounts/moves/move-store.ts'
 import { errors } from '../../errors.ts'
-import type { Parameters } from '../middleware/parameters.ts'
+import type { WithQuery } from '../middleware/parameters.ts'
 import type { Services } from '../services.ts'
 import {
   drainSchema,
@@ -13,7 +13,7 @@ import {
   newMoveSchema,
   newOrganizationMoveSchema,
 } from './move-schemas.ts'
-import { readDrain, readMoveLimit, readNewMove } from './request.ts'
+import { type OneOrganization, type OneUser, readDrain, readMoveLimit, readNewMove } from './request.ts'
 
 /** Users and organizations that move to another host, and hosts that give all they have. */
 export function moveRoutes(app: FastifyInstance, { installation, moves }: Services): void {

@@ -5,7 +5,15 @@ import type { WantedUserChanges } from '../../accounts/update-user.ts'
 import type { WantedActivity } from '../../activity/list-activity.ts'
 import type { WantedAudit } from '../../audit/audit-store.ts'
 import { auditActions } from '../../contract/admin-names.ts'
-import type { LimitChanges, NewOrganization, NewUser, UserChanges } from '../../contract/documents.ts'
+import type {
+  HostChanges,
+  LimitChanges,
+  NewHost,
+  NewOrganization,
+  NewRestore,
+  NewUser,
+  UserChanges,
+} from '../../contract/documents.ts'
 import {
   defaultActivityRecords,
   defaultAuditRecords,
@@ -60,16 +68,16 @@ export function readMoveLimit(query: Parameters): number {
   return wholeOf(onlyKnown(query, ['limit']), 'limit', 1, maxRecords) ?? defaultMoves
 }
 
-export const readNewHost = (request: FastifyRequest) => validBody<wire.NewHost>(request)
+export const readNewHost = (request: FastifyRequest) => validBody<NewHost>(request)
 
 export function readHostChanges(request: FastifyRequest) {
-  const { url, accepts_users: acceptsUsers } = validBody<wire.HostChanges>(request)
+  const { url, accepts_users: acceptsUsers } = validBody<HostChanges>(request)
   if (url === undefined && acceptsUsers === undefined)
     throw errors.accountInvalid('Give accepts_users, url, or both')
   return { url, acceptsUsers }
 }
 
-export const readNewRestore = (request: FastifyRequest) => validBody<wire.NewRestore>(request)
+export const readNewRestore = (request: FastifyRequest) => validBody<NewRestore>(request)
 
 /** Never guessed: with it something is forgotten for good. */
 export const readIsLost = (query: Parameters): boolean =>

@@ -27,7 +27,15 @@ import { installationRoutes } from './installation-routes.ts'
 import { moveRoutes } from './move-routes.ts'
 import { planRoutes } from './plan-routes.ts'
 import { replicaRoutes } from './replica-routes.ts'
-import { readChanges, readNewOrganization, readNewUser, readRegeneration, readSuspension } from './request.ts'
+import {
+  type OneOrganization,
+  type OneUser,
+  readChanges,
+  readNewOrganization,
+  readNewUser,
+  readRegeneration,
+  readSuspension,
+} from './request.ts'
 import { restoreRoutes } from './restore-routes.ts'
 import {
   changesSchema,
