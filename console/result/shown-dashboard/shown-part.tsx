@@ -26,6 +26,7 @@ export function ShownPart({ round, acts, changeChart, ...source }: ShownPartProp
   const { found, error, isLoading } = usePart(source, round + again)
   const label = titleOf(part)
   const { x, y, w, h } = part
+  const content = found?.kind === kindOf(part.as) ? found : undefined
   return (
     <section
       class={`part part-as-${part.as}`}
@@ -39,7 +40,7 @@ export function ShownPart({ round, acts, changeChart, ...source }: ShownPartProp
         {acts}
       </div>
       <div class="part-body">
-        {error !== undefined ? (
+        {error !== undefined && (
           <ErrorNotice
             error={error}
             acts={
@@ -48,10 +49,13 @@ export function ShownPart({ round, acts, changeChart, ...source }: ShownPartProp
               </button>
             }
           />
-        ) : found && found.kind === kindOf(part.as) ? (
-          <PartContent part={part} found={found} label={label} changeChart={changeChart} />
-        ) : (
-          <Skeleton lines={Math.min(6, 2 * h)} />
+        )}
+        {error === undefined && !content && <Skeleton lines={Math.min(6, 2 * h)} />}
+        {content && (
+          // After an error too, hidden: the order of a table and the place of a map are there when the rows are.
+          <div class="part-content" hidden={error !== undefined}>
+            <PartContent part={part} found={content} label={label} changeChart={changeChart} />
+          </div>
         )}
       </div>
     </section>

@@ -17,14 +17,14 @@ export function usePart(source: PartSource, round: number): PartState {
     const left = new AbortController()
     reading.current = { what, left }
     setState((former) => ({ ...former, isLoading: true }))
-    const end = (next: Pick<PartState, 'found' | 'error'>) => {
+    const end = (next: Partial<PartState>) => {
       if (left.signal.aborted) return drop(next.found)
       reading.current = undefined
-      setState({ ...next, isLoading: false })
+      setState((former) => ({ ...former, error: undefined, ...next, isLoading: false }))
     }
     readPart(source, left.signal).then(
-      (found) => end({ found, error: undefined }),
-      (error: unknown) => end({ found: undefined, error }),
+      (found) => end({ found }),
+      (error: unknown) => end({ error }),
     )
   }, [what, round])
   useEffect(() => () => reading.current?.left.abort(), [])
