@@ -63,7 +63,7 @@ function Canvas({ data, layout, id }: CanvasProps) {
   useEffect(() => setPlace(undefined), [data])
   const spot = place && placed(data, place) ? spotAt(data, layout, place) : undefined
   const drawing = useMemo(
-    () => <Drawing data={data} layout={layout} palette={screenPalette} id={`chart${id}`} />,
+    () => <Drawing data={data} layout={layout} palette={screenPalette} id={`chart${id}`} isInSteps />,
     [data, layout],
   )
   const follow = (event: PointerEvent) => {

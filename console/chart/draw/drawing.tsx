@@ -5,6 +5,7 @@ import { dashes, type Palette } from './palette.ts'
 import { type Fill, fillOf, Patterns } from './patterns.tsx'
 import { partsOf } from './pie-layout.ts'
 import { linePath, markPaths, partPath, shapeAt } from './shapes.ts'
+import { useSteps } from './steps.ts'
 import { chartFont, textSize } from './text.ts'
 import { type Bar, bars, isStacked, stacks } from './values.ts'
 
@@ -16,10 +17,12 @@ type DrawingProps = Readonly<{
   id: string
   /** The heading of a saved picture: the title, and what was left out. */
   heading?: readonly string[]
+  /** On the screen the points of a cloud appear one after the other: 100,000 at once would block the page. */
+  isInSteps?: boolean
 }>
 
 /** A chart as self-contained SVG: no styles, no script, no other file. */
-export function Drawing({ data, layout, palette, id, heading = [] }: DrawingProps) {
+export function Drawing({ data, layout, palette, id, heading = [], isInSteps = false }: DrawingProps) {
   const { width, height } = layout.size
   const fill = fillOf(id)
   const Axes = layout.form === 'rows' ? RowAxes : ColumnAxes
@@ -51,7 +54,7 @@ export function Drawing({ data, layout, palette, id, heading = [] }: DrawingProp
         </text>
       ))}
       {layout.form !== 'pie' && <Axes {...{ data, layout, palette }} />}
-      <Marks {...{ data, layout, palette, fill }} />
+      <Marks {...{ data, layout, palette, fill, isInSteps }} />
       <Legend {...{ data, layout, palette, fill }} />
     </svg>
   )
@@ -59,7 +62,7 @@ export function Drawing({ data, layout, palette, id, heading = [] }: DrawingProp
 
 type MarksProps = Readonly<{ data: ChartData; layout: Layout; palette: Palette; fill: Fill }>
 
-function Marks(props: MarksProps) {
+function Marks({ isInSteps, ...props }: MarksProps & Readonly<{ isInSteps: boolean }>) {
   const { data, layout, palette, fill } = props
   const { kind, series } = data
   if (kind === 'pie')
@@ -72,16 +75,10 @@ function Marks(props: MarksProps) {
     )
   if (kind === 'line' || kind === 'area') return <Lines {...props} />
   if (kind === 'scatter')
-    return (
-      <>
-        {series.map((one, at) => (
-          <g key={at} fill={palette.series[at]} fill-opacity="0.75">
-            {markPaths(one, at, layout).map((path, part) => (
-              <path key={part} d={path} />
-            ))}
-          </g>
-        ))}
-      </>
+    return isInSteps ? (
+      <CloudInSteps {...props} />
+    ) : (
+      <Cloud {...props} paths={[...cloudPaths(series, layout)]} />
     )
   return (
     <>
@@ -98,7 +95,30 @@ function Marks(props: MarksProps) {
   )
 }
 
-/** Lines with few points have a mark at each. */
+type CloudPath = Readonly<{ at: number; path: string }>
+
+function* cloudPaths(series: ChartData['series'], layout: Layout): Generator<CloudPath> {
+  for (const [at, one] of series.entries()) for (const path of markPaths(one, at, layout)) yield { at, path }
+}
+
+function CloudInSteps(props: MarksProps) {
+  const { data, layout } = props
+  return <Cloud {...props} paths={useSteps(() => cloudPaths(data.series, layout), [data, layout])} />
+}
+
+function Cloud({ data, palette, paths }: MarksProps & Readonly<{ paths: readonly CloudPath[] }>) {
+  return (
+    <>
+      {data.series.map((_, series) => (
+        <g key={series} fill={palette.series[series]} fill-opacity="0.75">
+          {paths.map(({ at, path }, part) => at === series && <path key={part} d={path} />)}
+        </g>
+      ))}
+    </>
+  )
+}
+
+/** Beside lines of few points there is a mark at each. */
 const mostMarks = 60
 
 function Lines({ data: { series, kind }, layout, palette }: MarksProps) {
@@ -119,7 +139,7 @@ function Lines({ data: { series, kind }, layout, palette }: MarksProps) {
             stroke-dasharray={dashes[at % dashes.length] || undefined}
           />
           {one.x.length <= mostMarks &&
-            markPaths(one, at, layout).map((path, part) => (
+            [...markPaths(one, at, layout)].map((path, part) => (
               <path key={part} d={path} fill={palette.series[at]} />
             ))}
         </g>

@@ -21,10 +21,9 @@ const short = (value: number) => String(Math.round(value * 10) / 10)
 const marksPerPath = 2_000
 
 /** Paths of the marks, some thousand in each. Only one of several points at one pixel is drawn. */
-export function markPaths({ x, y }: ChartSeries, series: number, layout: Layout): string[] {
+export function* markPaths({ x, y }: ChartSeries, series: number, layout: Layout): Generator<string> {
   const { width, height } = layout.size
   const taken = new Uint8Array(Math.ceil(width + 1) * Math.ceil(height + 1))
-  const paths: string[] = []
   let marks: string[] = []
   for (let at = 0; at < x.length; at++) {
     const [left, top] = [layout.placeAt(x[at]!), layout.valueAt(y[at]!)]
@@ -33,10 +32,10 @@ export function markPaths({ x, y }: ChartSeries, series: number, layout: Layout)
     if (taken[pixel]) continue
     taken[pixel] = 1
     if (marks.push(shapeAt(series, left, top)) < marksPerPath) continue
-    paths.push(marks.join(''))
+    yield marks.join('')
     marks = []
   }
-  return marks.length > 0 ? [...paths, marks.join('')] : paths
+  if (marks.length > 0) yield marks.join('')
 }
 
 /** A line with gaps where there is no value, and the same down to `foot`. */
