@@ -113,7 +113,7 @@ const sharedFiles = {
     build.onLoad(
       {
         filter:
-          /\/console\/.+\/(page|overlays|invitation|more-commands|map-view|table-map|small-map|chart-view|changes-view|plan-view|cell-panel|open-session|part-map|part-chart|editor)\.tsx?$/,
+          /\/console\/.+\/(page|overlays|invitation|more-commands|map-view|table-map|small-map|chart-view|changes-view|result-statistics|only-these-rows|plan-view|cell-panel|open-session|part-map|part-chart|editor)\.tsx?$/,
       },
       ({ path }) => {
         const names = /\/(map-page|frame)\//.test(path) ? ['core'] : ['core', 'shared']

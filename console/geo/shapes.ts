@@ -92,7 +92,12 @@ export function boundsOf(geometry: Geometry): [west: number, south: number, east
   return box
 }
 
-const nowhere = (): [number, number, number, number] => [180, 90, -180, -90]
+const nowhere = (): [number, number, number, number] => [
+  Number.POSITIVE_INFINITY,
+  Number.POSITIVE_INFINITY,
+  Number.NEGATIVE_INFINITY,
+  Number.NEGATIVE_INFINITY,
+]
 
 function extend(box: [number, number, number, number], geometry: Geometry): void {
   if (geometry.type === 'GeometryCollection') {

@@ -17,6 +17,7 @@ export function LazyView({ load, ...props }: ViewProps & Readonly<{ load: Loader
 
 export const loadChanges: Loader = () => import('./changes-view.tsx')
 export const loadChart: Loader = () => import('./chart-view.tsx')
+export const loadStatistics: Loader = () => import('./statistics/result-statistics.tsx')
 
 const loadPlan = () => import('./plan/plan-view.tsx')
 

@@ -5,7 +5,7 @@ import type { CellPosition, CellSelection } from './grid/grid-selection.ts'
 import type { Result } from './result.ts'
 import type { ResultOrder } from './worker/protocol.ts'
 
-export type ResultViewName = 'grid' | 'map' | 'chart' | 'messages' | 'changes'
+export type ResultViewName = 'grid' | 'map' | 'chart' | 'statistics' | 'messages' | 'changes'
 
 export type PointColumns = Readonly<{ x: number; y: number }>
 

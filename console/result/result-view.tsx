@@ -9,7 +9,7 @@ import { toast } from '../parts/toast.tsx'
 import { type DownloadFormat, startDownload } from './download.ts'
 import { Grid } from './grid/grid.tsx'
 import { SortNotice } from './grid/sort-notice.tsx'
-import { LazyCell, LazyView, loadChanges, loadChart } from './lazy-view.tsx'
+import { LazyCell, LazyView, loadChanges, loadChart, loadStatistics } from './lazy-view.tsx'
 import { LinkDialog } from './link-dialog.tsx'
 import { loadMap } from './map/lazy-maps.tsx'
 import css from './result.css' with { type: 'text' }
@@ -102,6 +102,7 @@ function viewsOf({ result, earlier = [] }: ResultViewProps): readonly View[] {
       ? ([{ name: 'map', label: 'Map' }] as const)
       : []),
     ...(has((type) => type !== 'geometry') ? ([{ name: 'chart', label: 'Chart' }] as const) : []),
+    ...(isComplete ? ([{ name: 'statistics', label: 'Statistics' }] as const) : []),
     { name: 'messages', label: messages > 0 ? `Messages (${messages})` : 'Messages' },
     ...(earlier.length > 0 ? ([{ name: 'changes', label: 'Changes' }] as const) : []),
   ]
@@ -113,6 +114,7 @@ function Content({ view, ...shown }: ViewProps & Readonly<{ view: ResultViewName
   if (view === 'map') return <LazyView load={loadMap} {...shown} />
   if (view === 'changes') return <LazyView load={loadChanges} {...shown} />
   if (view === 'chart') return <LazyView load={loadChart} {...shown} />
+  if (view === 'statistics') return <LazyView load={loadStatistics} {...shown} />
   const { rows, columns } = result.progress.value
   if (columns.length > 0)
     return rows > 0 ? <Grid key={result.startedAt} result={result} look={look} /> : <NoRows result={result} />

@@ -7,6 +7,7 @@ import { useLoaded } from '../../parts/loading.tsx'
 import type { Result } from '../result.ts'
 import type { ResultLook } from '../result-look.ts'
 import type { CellBytes } from '../worker/cell-bytes.ts'
+import type { CellShape } from '../worker/cell-shape.ts'
 import type { ResultColumn } from '../worker/protocol.ts'
 import { shownTime } from '../worker/shown-cell.ts'
 import { CellGeometry } from './cell-geometry.tsx'
@@ -21,14 +22,14 @@ export default function CellPanel({ result, look, acts }: CellPanelProps) {
   const { row, column } = look.selection.value.focus
   const about = result.progress.value.columns[column]
   const cell = useLoaded(
-    () => readCell(result, { row, column }, about?.pgtype),
+    () => readCell(result, { row, column }, about),
     [result, row, column, look.order.value, about?.pgtype],
   )
   const close = () => {
     look.isOpen.value = false
   }
   if (!about) return null
-  const { text, bytes } = (cell.isLoading ? undefined : cell.value) ?? nothing
+  const { text, bytes, shape } = (cell.isLoading ? undefined : cell.value) ?? nothing
   return (
     <aside class="cell-panel" aria-label={`${about.name}, row ${row + 1}`}>
       <div class="row">
@@ -49,7 +50,7 @@ export default function CellPanel({ result, look, acts }: CellPanelProps) {
         {!cell.isLoading && (
           <Value
             key={`${row} ${column}`}
-            {...{ text, bytes, column: about }}
+            {...{ text, bytes, shape, column: about }}
             label={`Picture in ${about.name}, row ${row + 1}`}
           />
         )}
@@ -58,21 +59,28 @@ export default function CellPanel({ result, look, acts }: CellPanelProps) {
   )
 }
 
-type Cell = Readonly<{ text: string | null; bytes: CellBytes | null }>
+type Cell = Readonly<{ text: string | null; bytes: CellBytes | null; shape: CellShape | null }>
 
-const nothing: Cell = { text: null, bytes: null }
+const nothing: Cell = { text: null, bytes: null, shape: null }
 
 async function readCell(
   result: Result,
   place: Readonly<{ row: number; column: number }>,
-  pgtype: string | undefined,
+  column: ResultColumn | undefined,
 ): Promise<Cell> {
   const text = await result.ask('cell', place)
-  const hasBytes = text !== null && (pgtype === 'bytea' || /^data:image\//i.test(text))
-  return { text, bytes: hasBytes ? await result.ask('bytes', place) : null }
+  const hasBytes = text !== null && (column?.pgtype === 'bytea' || /^data:image\//i.test(text))
+  const hasShape = text !== null && column?.type === 'geometry'
+  return {
+    text,
+    bytes: hasBytes ? await result.ask('bytes', place) : null,
+    shape: hasShape ? await result.ask('shape', place) : null,
+  }
 }
 
-function SaveButton({ name, column, text, bytes }: Cell & Readonly<{ name: string; column: ResultColumn }>) {
+type SaveProps = Omit<Cell, 'shape'> & Readonly<{ name: string; column: ResultColumn }>
+
+function SaveButton({ name, column, text, bytes }: SaveProps) {
   const ending = bytes ? (bytes.image?.kind ?? 'bin') : isJson(column) ? 'json' : 'txt'
   const save = () => saveFile(`${name}.${ending}`, bytes?.bytes ?? new Blob([copied(text, column)]))
   return (
@@ -94,10 +102,10 @@ const copied = (text: string | null, { type, pgtype }: ResultColumn) =>
 
 type ValueProps = Cell & Readonly<{ column: ResultColumn; label: string }>
 
-function Value({ text, bytes, column, label }: ValueProps) {
+function Value({ text, bytes, shape, column, label }: ValueProps) {
   if (text === null) return <em class="muted">NULL</em>
   if (text === '') return <em class="muted">empty string</em>
-  if (column.type === 'geometry') return <CellGeometry hex={text} />
+  if (column.type === 'geometry') return <CellGeometry hex={text} shape={shape} />
   if (column.type === 'date') return <Time text={text} pgtype={column.pgtype} />
   if (bytes?.image)
     return (

@@ -2,7 +2,9 @@ import type { CartageError, ErrorFacts } from '../../../src/client/cartage-error
 import type { ChartDefinition } from '../../../src/contract/charts.ts'
 import type { ChartData, ChartProblem } from '../../chart/read/chart-data.ts'
 import type { Shapes } from '../../geo/shapes.ts'
+import type { ResultStatistics } from '../statistics/tally.ts'
 import type { CellBytes } from './cell-bytes.ts'
+import type { CellShape } from './cell-shape.ts'
 
 /** The messages between the page and the worker of a result. */
 
@@ -43,7 +45,9 @@ export type Questions = {
   cell: { ask: Readonly<{ row: number; column: number }>; answer: string | null }
   /** The bytes of a cell with bytea or a data: URL; null for any other value. */
   bytes: { ask: Readonly<{ row: number; column: number }>; answer: CellBytes | null }
-  /** The answer as it arrived. */
+  /** The geometry of a cell with EWKB; null for any other value. */
+  shape: { ask: Readonly<{ row: number; column: number }>; answer: CellShape | null }
+  /** The answer as it came. */
   answer: { ask: Readonly<Record<never, never>>; answer: Blob }
   sort: { ask: Readonly<{ order: ResultOrder | null }>; answer: null }
   /** The next cell that contains the text, from a row on, wrapping around. */
@@ -57,10 +61,9 @@ export type Questions = {
   points: { ask: Readonly<{ x: number; y: number; colourBy: number | null }>; answer: Shapes }
   /** The data of a chart of all rows. */
   chart: { ask: Readonly<{ spec: ChartDefinition }>; answer: ChartData | ChartProblem }
-  /**
-   * Compares the rows of an earlier answer with those of this one. `key`: a column; null for whole rows, undefined for
-   * the best column.
-   */
+  /** Of all columns, over all rows. */
+  statistics: { ask: Readonly<Record<never, never>>; answer: ResultStatistics }
+  /** The rows of an earlier answer beside those of this one. `key`: a column; null for whole rows, undefined for the best column. */
   compare: { ask: Readonly<{ before: Blob; key: CompareKey | undefined }>; answer: Compared }
   /** Of the last comparison. */
   changes: { ask: WantedRowChanges; answer: readonly RowChange[] }

@@ -4,7 +4,9 @@ import { send } from '../../../src/client/http/send.ts'
 import type { HttpResponse } from '../../../src/client/http/transport.ts'
 import { atOnce, readChart } from '../../chart/read/read-chart.ts'
 import { readPoints, readShapes } from '../../geo/shapes.ts'
+import { readStatistics } from '../statistics/tally.ts'
 import { readBytes } from './cell-bytes.ts'
+import { readCellShape } from './cell-shape.ts'
 import { Comparison } from './changes.ts'
 import {
   type Compared,
@@ -59,6 +61,8 @@ function answer(asked: Extract<ToWorker, { kind: 'ask' }>): unknown {
       return stored.cell(asked.row, asked.column)
     case 'bytes':
       return readBytes(stored.cell(asked.row, asked.column) ?? '')
+    case 'shape':
+      return readCellShape(stored.cell(asked.row, asked.column) ?? '')
     case 'answer':
       return stored.answer
     case 'sort':
@@ -80,6 +84,8 @@ function answer(asked: Extract<ToWorker, { kind: 'ask' }>): unknown {
       }
       return atOnce(readChart(asked.spec, stored.columns, rows))
     }
+    case 'statistics':
+      return readStatistics(stored.columns, { count: stored.count, row: (at) => stored.wholeRow(at) })
     case 'compare':
       return compare(asked.before, asked.key)
     case 'changes':

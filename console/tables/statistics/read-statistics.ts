@@ -1,33 +1,15 @@
 import { readRows } from '../../api/sql.ts'
 import type { Table } from '../../api/tables.ts'
 import {
-  aboutSql,
-  hasExtent,
-  hasValues,
-  isComparable,
-  mostColumns,
-  mostSampled,
-  sampleSql,
-} from './statistics-sql.ts'
-
-/** The statistics of a column, from PostgreSQL or a sample. */
-export type ColumnStatistics = Readonly<{
-  name: string
-  type: string
-  nullShare: number
-  /** Undefined if unknown. */
-  distinct: number | undefined
-  /** The most frequent values, each with its share of all rows. */
-  common: readonly Readonly<{ value: string; share: number }>[]
-  /** Values with equally many rows between them, without the most frequent ones if these were counted separately. */
-  bounds: readonly string[]
-  /** West, south, east, north, in the reference system of the column. */
-  extent: readonly number[] | undefined
-}>
+  type ColumnStatistics,
+  mostStatisticsColumns,
+  type StatisticsSource,
+} from '../../result/statistics/column-statistics.ts'
+import { aboutSql, hasExtent, hasValues, isComparable, mostSampled, sampleSql } from './statistics-sql.ts'
 
 export type Statistics = Readonly<{
-  source: 'analyze' | 'sample' | 'all'
-  /** How many rows were read; for `analyze` an estimate of all. */
+  source: StatisticsSource
+  /** How many rows were looked at; for `analyze` an estimate of all. */
   rows: number
   analyzedAt: string | null
   columns: readonly ColumnStatistics[]
@@ -129,8 +111,8 @@ async function readAbout(table: Table, signal: AbortSignal): Promise<AboutStatis
   const { length } = about.columns
   return {
     ...about,
-    columns: about.columns.slice(0, mostColumns),
-    leftOut: Math.max(0, length - mostColumns),
+    columns: about.columns.slice(0, mostStatisticsColumns),
+    leftOut: Math.max(0, length - mostStatisticsColumns),
   }
 }
 

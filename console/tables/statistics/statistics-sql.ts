@@ -1,11 +1,8 @@
 import { quoteLiteral, quoteName } from '../../api/sql.ts'
 import { oidOf, quotedTable, type TableId } from '../../api/tables.ts'
+import { longestText, mostCommon } from '../../result/statistics/column-statistics.ts'
 
 export const mostSampled = 10_000
-export const mostColumns = 100
-export const mostCommon = 5
-/** Longer texts are compared and shown by their beginning. */
-const longestText = 100
 
 type Named = Readonly<{ name: string; type: string }>
 

@@ -1,4 +1,4 @@
-import type { ColumnStatistics, Statistics } from './read-statistics.ts'
+import type { ColumnStatistics, StatisticsSource } from './column-statistics.ts'
 
 /** Shares of all rows, in steps of equal width between two values. */
 export type Distribution = Readonly<{ min: string; max: string; bars: readonly number[] }>
@@ -11,7 +11,7 @@ const steps = 24
  */
 export function distributionOf(
   { type, bounds, common, nullShare }: ColumnStatistics,
-  source: Statistics['source'],
+  source: StatisticsSource,
 ): Distribution | undefined {
   const read = readerFor(type)
   if (!read) return undefined
@@ -46,11 +46,13 @@ function spread(edges: readonly number[], share: number, min: number, max: numbe
   }
 }
 
-function readerFor(type: string): ((text: string) => number) | undefined {
-  if (/^(smallint|integer|bigint|numeric|real|double precision)\b/.test(type)) return Number
+/** Reads the values of a type as numbers, by the names of PostgreSQL or its short ones. Undefined for other types. */
+export function readerFor(type: string): ((text: string) => number) | undefined {
+  if (/^(smallint|integer|bigint|numeric|real|double precision|int[248]|float[48])\b/.test(type))
+    return Number
   if (type === 'date') return Date.parse
   // PostgreSQL writes whole hours of a zone without minutes.
-  if (/^timestamp\b/.test(type))
+  if (/^timestamp(tz)?\b/.test(type))
     return (text) => Date.parse(text.replace(' ', 'T').replace(/([+-]\d\d)$/, '$1:00'))
   return undefined
 }
