@@ -3,6 +3,9 @@ import { type ApiCall, requestJson } from './request.ts'
 
 export * from '../../src/contract/text/quote.ts'
 
+/** A statement as a table, whose end may be a comment. */
+export const rowsOf = (statement: string) => `(${statement.replace(/;\s*$/, '')}\n) as q`
+
 type SqlCall = Pick<ApiCall, 'signal' | 'as' | 'parameters'>
 
 /** `params`: the values of $1, $2, … */

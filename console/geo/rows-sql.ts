@@ -83,9 +83,6 @@ export function nameOf({ schema, name }: TableName): string {
 export const sampled = (table: TableName, percent: number) =>
   percent < 100 ? `${nameOf(table)} tablesample system (${percent}) repeatable (1)` : nameOf(table)
 
-/** A statement as a table, whose end may be a comment. */
-export const rowsOf = (statement: string) => `(${statement.replace(/;\s*$/, '')}\n) as q`
-
 function boxIn({ srid }: DrawnColumn, [west, south, east, north]: Box): string {
   const box = `postgis.st_makeenvelope(${west}, ${limited(south)}, ${east}, ${limited(north)}, ${srid === 0 ? 0 : 4326})`
   return srid === 0 || srid === 4326 ? box : `postgis.st_transform(${box}, ${srid})`

@@ -2,9 +2,9 @@ import { useSignalEffect } from '@preact/signals'
 import type { LngLatLike, Map as MapLibre } from 'maplibre-gl'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { readRows } from '../../api/sql.ts'
+import { readRows, rowsOf } from '../../api/sql.ts'
 import { type Classes, classify } from '../../geo/classes.ts'
-import { type Box, rowsAtSql, rowsOf } from '../../geo/rows-sql.ts'
+import { type Box, rowsAtSql } from '../../geo/rows-sql.ts'
 import { mostShapes, type Shapes } from '../../geo/shapes.ts'
 import { colourOf } from '../../parts/browser/theme.ts'
 import { Choice, type ChoiceOption } from '../../parts/controls/choice.tsx'
@@ -254,7 +254,7 @@ function DrawnMap({ world, shapes, result, look, classes, of }: DrawnProps) {
       <div class="map-holder">
         <div class="map" ref={container} />
         <div class="map-middle" />
-        <Legend label="Legend" entries={entriesOf(shapes, classes)} />
+        <Legend label="Legend" entries={entriesOf(shapes, classes, look.selection.value.focus.row >= 0)} />
         {isLoading && <MapLoading />}
       </div>
       {here && (
@@ -271,12 +271,14 @@ function DrawnMap({ world, shapes, result, look, classes, of }: DrawnProps) {
   )
 }
 
-function entriesOf(found: Shapes, classes: Classes | undefined): readonly LegendEntry[] {
+function entriesOf(found: Shapes, classes: Classes | undefined, isSelected: boolean): readonly LegendEntry[] {
   const isPoints = arePoints(found)
   const shapes = classes
     ? classes.labels.map((text, at) => ({ colour: coloursOf(classes)[at]!, text }))
     : [{ colour: colourOf('mark'), text: `each ${isPoints ? 'dot' : 'shape'} is one row` }]
-  return [...shapes, { colour: 'transparent', text: 'the selected row', isOutlined: true }]
+  return isSelected
+    ? [...shapes, { colour: 'transparent', text: 'the selected row', isOutlined: true }]
+    : shapes
 }
 
 /** The rows whose shapes are at a place, the topmost first. */

@@ -1,12 +1,12 @@
 import { hasCode } from '../../../src/client/cartage-error.ts'
 import { quoteName } from '../../../src/contract/text/quote.ts'
 import type { Credential } from '../../api/credential.ts'
+import { rowsOf } from '../../api/sql.ts'
 import {
   type AboutTable,
   type Box,
   type DrawnColumn,
   percentFor,
-  rowsOf,
   sampled,
   type TileAt,
 } from '../../geo/rows-sql.ts'

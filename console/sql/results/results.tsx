@@ -14,6 +14,7 @@ import { isRunOpen, runs, shownRun } from '../runs.ts'
 import { TransactionBar } from '../transaction-bar.tsx'
 import { earlierResults } from './earlier-results.ts'
 import { closePinned, keptNote } from './kept-tabs.ts'
+import { OnlyThese } from './only-these.tsx'
 import { RunTabs } from './run-tabs.tsx'
 
 type ResultsProps = Readonly<{ sortOnServer: (run: Run, order: ServerOrder) => void }>
@@ -83,6 +84,7 @@ function ShownRun({ run, sortOnServer }: ResultsProps & Readonly<{ run: Run }>) 
       asLabel={run.as.label}
       source={as && { ...sent, credential: as.credential }}
       earlier={earlierResults(run)}
+      cellActs={<OnlyThese run={run} />}
       former={isStored ? { at: run.at, ms: run.formerMs } : undefined}
       sortOnServer={as && ((order) => sortOnServer({ ...run, as }, order))}
       errorActs={isTooLong && <AsJob {...sent} />}

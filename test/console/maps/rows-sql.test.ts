@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { rowsOf } from '../../../console/api/sql.ts'
 import {
   aboutColumnSql,
   aboutTableSql,
   nameOf,
   percentFor,
   rowsAtSql,
-  rowsOf,
 } from '../../../console/geo/rows-sql.ts'
 import { setup } from '../../support/service/setup.ts'
 
