@@ -13,7 +13,7 @@ adoptStyles(resultCss)
 
 /** The shapes of a part on a map, drawn in the browser. */
 export default function PartMap({ result }: Readonly<{ result: Result }>) {
-  const look = useMemo(() => new ResultLook(result), [result])
+  const look = useMemo(() => unselected(result), [result])
   const { columns, rows } = result.progress.value
   if (rows === 0) return <Empty>No rows.</Empty>
   if (!columns.some(({ type }) => type === 'geometry')) return <Empty>The query has no geometry.</Empty>
@@ -29,7 +29,15 @@ export default function PartMap({ result }: Readonly<{ result: Result }>) {
   )
 }
 
-/** With parameters a map draws only the rows in the browser. */
+/** There is no grid whose cell would be marked on the map. */
+function unselected(result: Result): ResultLook {
+  const look = new ResultLook(result)
+  const nowhere = { row: -1, column: 0 }
+  look.selection.value = { anchor: nowhere, focus: nowhere }
+  return look
+}
+
+/** With parameters a map is drawn of the rows that are here, and asks for no others. */
 const unusedSource = {
   text: '',
   params: [],
