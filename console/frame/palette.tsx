@@ -1,18 +1,31 @@
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { type Command, commands, shownKeys } from '../parts/commands.ts'
 import { useLoaded } from '../parts/loading.tsx'
+import { useSettled } from '../parts/use-settled.ts'
 
 // Loaded when the palette opens. The field is shown first, so nothing typed is lost.
 const loadMore = () => import('./more-commands.ts').then(({ moreCommands }) => moreCommands())
 
-/** Finds commands, tables and statements of the history by name. */
+const readKept = async (text: string, signal: AbortSignal) => {
+  const { searchKept } = await import('./more-commands.ts')
+  return searchKept(text, signal)
+}
+
+const noneKept = [] as const
+
+/** The service is asked when typing has stopped for so long. */
+const typingMs = 200
+
+/** Finds commands and tables by name, and statements of the history, of this browser and of the service, by their text. */
 export function Palette({ close }: Readonly<{ close: () => void }>) {
   const element = useRef<HTMLDialogElement>(null)
   const [text, setText] = useState('')
   const [at, setAt] = useState(0)
   const id = useId()
   const more = useLoaded(loadMore, [])
-  const found = find(text, [...commands.value, ...(more.value?.() ?? [])])
+  const settled = useSettled(text, typingMs)
+  const kept = useLoaded((signal) => readKept(settled, signal), [settled])
+  const found = find(text, [...commands.value, ...(more.value?.(kept.value ?? noneKept) ?? [])])
   useEffect(() => element.current?.showModal(), [])
   const run = (command: Command | undefined) => {
     close()
@@ -83,8 +96,10 @@ function PaletteList({ id, commands: found, at, run, point }: ListProps) {
   )
 }
 
-/** The first 50 commands whose name contains all words. */
+/** The first 50 commands that contain all words. */
 function find(text: string, all: readonly Command[]): readonly Command[] {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean)
-  return all.filter(({ name }) => words.every((word) => name.toLowerCase().includes(word))).slice(0, 50)
+  const has = ({ name, searched = name.toLowerCase() }: Command) =>
+    words.every((word) => searched.includes(word))
+  return all.filter(has).slice(0, 50)
 }

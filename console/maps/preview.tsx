@@ -1,5 +1,6 @@
-import { useEffect, useMemo, useState } from 'preact/hooks'
+import { useMemo, useState } from 'preact/hooks'
 import { Empty, ErrorNotice } from '../parts/notice.tsx'
+import { useSettled } from '../parts/use-settled.ts'
 import { ShownMap } from '../result/shown-map/shown-map.tsx'
 import type { MapBox, MapDraft } from './map-draft.ts'
 import { draftStyle, withKey } from './named-maps.ts'
@@ -35,14 +36,4 @@ export function Preview({ draft, moved }: PreviewProps) {
       <ShownMap style={style} transformRequest={withKey} moved={moved} />
     </section>
   )
-}
-
-/** The value, once it has not changed for a while. */
-function useSettled<T>(value: T, ms: number): T {
-  const [settled, setSettled] = useState(value)
-  useEffect(() => {
-    const timer = setTimeout(() => setSettled(value), ms)
-    return () => clearTimeout(timer)
-  }, [value])
-  return settled
 }

@@ -6,7 +6,9 @@ export type Command = Readonly<{
   name: string
   /** `Ctrl+Enter`, `Alt+1`, `/`, or two keys in a row: `g s`. On a Mac, Cmd works as Ctrl. */
   keys?: string
-  /** The editor handles these keys while it has the focus. They are only shown. */
+  /** What the palette searches, if it is more than the name. In lower case. */
+  searched?: string
+  /** The editor takes these keys itself, where it has the focus. They are only shown. */
   isOfEditor?: boolean
   run: () => void
 }>

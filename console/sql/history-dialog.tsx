@@ -5,7 +5,8 @@ import {
   readHistory,
   readServiceHistory,
   type ServiceHistory,
-} from '../api/history.ts'
+} from '../api/history/history.ts'
+import { type MergedEntry, mergeHistory } from '../api/history/merged-history.ts'
 import { session } from '../api/session.ts'
 import { Confirm, Dialog } from '../parts/controls/dialog.tsx'
 import { SearchField } from '../parts/controls/search-field.tsx'
@@ -15,7 +16,6 @@ import { Empty, ErrorNotice } from '../parts/notice.tsx'
 import { toast } from '../parts/toast.tsx'
 import { useWork } from '../parts/work.ts'
 import { addDraft } from './drafts.ts'
-import { type MergedEntry, mergeHistory } from './merged-history.ts'
 
 /** The statements run in this browser, and with the same key in others. Choosing one opens it in a new draft. */
 export function HistoryDialog({ close }: Readonly<{ close: () => void }>) {

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
 import type { FullKeyDocument, HistoryList } from '../../../src/contract/documents.ts'
 import { maxHistoryPage } from '../../../src/contract/limits.ts'
-import { listHistory } from '../../api/history.ts'
+import { listHistory } from '../../api/history/history.ts'
 import { packStatement } from '../../api/share.ts'
 import { navigate } from '../../parts/browser/route.ts'
 import { formatAge, formatDuration, formatTime, plural, shorten } from '../../parts/format.ts'

@@ -47,7 +47,35 @@ test('what was run in one browser is in the history of another, until it is dele
   await own.getByRole('button', { name: /found_everywhere/ }).waitFor()
 })
 
-test('the page of a key shows what was run with it, to its holder and to the holder of the Master key', async (t) => {
+test('the palette finds what was run in another browser, by any word of it, and opens it without running it', async (t) => {
+  const house = await openConsole(t)
+  const { page, user, signInAt } = house
+  const { history } = clientOf(t, house)
+  const long = `select ${Array.from({ length: 40 }, (_, at) => `${at} as column_${at}`).join(', ')}, 'far away' as marker`
+  await history.add({ text: long, outcome: 'done', ms: 1, rows: 1 })
+  await history.add({ text: 'select 5 as marker', outcome: 'done', ms: 1, rows: 1 })
+  await signInAt('/sql')
+  await run(page, 'select 6 as marker')
+  await eventually(async () => assert.equal((await history.list()).statements.length, 3))
+  const other = await freshBrowser(t, house.url, user)
+  await other.keyboard.press('Control+k')
+  const found = other.getByRole('option')
+  await other.getByRole('combobox').fill('history marker')
+  await found.filter({ hasText: 'select 6 as marker' }).waitFor()
+  assert.equal(await found.count(), 3)
+  await other.getByRole('combobox').fill('marker away')
+  await eventually(async () => assert.equal(await found.count(), 1))
+  await assertAccessible(other)
+  await other.keyboard.press('Enter')
+  await editor(other).getByText('as marker').waitFor()
+  assert.equal((await history.list()).statements.length, 3)
+  // What this browser has too is listed once.
+  await page.keyboard.press('Control+k')
+  await page.getByRole('combobox').fill('marker')
+  await eventually(async () => assert.equal(await page.getByRole('option').count(), 3))
+})
+
+test('the page of a key has what was run with it, by its holder and by the holder of the Master key', async (t) => {
   const house = await openConsole(t)
   const { page, user, signInAt, goTo } = house
   const { keys, history } = clientOf(t, house)

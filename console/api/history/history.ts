@@ -1,14 +1,15 @@
-import { keptText, randomUuid } from '../../src/client/history-api.ts'
+import { keptText } from '../../../src/client/history-api.ts'
+import { randomUuid } from '../../../src/client/http/random-uuid.ts'
 import type {
   HistoryFilter,
   HistoryList,
   KeptStatement,
   ToldStatement,
-} from '../../src/contract/documents.ts'
-import { maxHistoryEntries, maxHistoryPage } from '../../src/contract/limits.ts'
-import { changeKept, forgetKept, readKept } from './kept.ts'
-import { requestJson, requestText } from './request.ts'
-import { session } from './session.ts'
+} from '../../../src/contract/documents.ts'
+import { maxHistoryEntries, maxHistoryPage, maxHistorySearch } from '../../../src/contract/limits.ts'
+import { changeKept, forgetKept, readKept } from '../kept.ts'
+import { requestJson, requestText } from '../request.ts'
+import { session } from '../session.ts'
 
 /** A statement that was run, and how it ended. Never its rows. */
 export type HistoryEntry = Readonly<{
@@ -89,6 +90,17 @@ export async function readServiceHistory(signal: AbortSignal): Promise<ServiceHi
       return { days: page.kept_days, statements }
     before = page.next
   }
+}
+
+/** What the service keeps of the session's key and finds by a text, newest first. Nothing without a key. */
+export async function searchServiceHistory(
+  text: string,
+  limit: number,
+  signal: AbortSignal,
+): Promise<readonly KeptStatement[]> {
+  if (!session.peek()?.token) return []
+  const search = text.slice(0, maxHistorySearch)
+  return (await listHistory({ search, limit }, signal)).statements
 }
 
 /** With `key`: what ran with that key. */

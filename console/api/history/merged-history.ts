@@ -1,6 +1,6 @@
-import type { KeptStatement } from '../../src/contract/documents.ts'
-import { defaultKeyName, masterKeyName } from '../../src/contract/key-names.ts'
-import type { HistoryEntry } from '../api/history.ts'
+import type { KeptStatement } from '../../../src/contract/documents.ts'
+import { defaultKeyName, masterKeyName } from '../../../src/contract/key-names.ts'
+import type { HistoryEntry } from './history.ts'
 
 /** A text with its last run. */
 export type MergedEntry = HistoryEntry &
