@@ -3,7 +3,7 @@ import { formatCount } from '../../parts/format.ts'
 import { LazySmallMap } from '../map/lazy-maps.tsx'
 import type { CellShape } from '../worker/cell-shape.ts'
 
-const longestShown = 100_000
+const longestShown = 50_000
 
 type GeometryProps = Readonly<{
   hex: string

@@ -1,5 +1,5 @@
 import { useMemo, useState } from 'preact/hooks'
-import { elementsOf, membersOf, type RawMember } from '../../../src/contract/text/json-rows.ts'
+import { elementsOf, memberPlaces, type RawMember } from '../../../src/contract/text/json-rows.ts'
 import { formatCount } from '../../parts/format.ts'
 
 type TreeProps = Readonly<{ name?: string; raw: string; isOpenAtFirst?: boolean }>
@@ -12,7 +12,7 @@ export function JsonTree({ name, raw, isOpenAtFirst = false }: TreeProps) {
   const [isOpen, setOpen] = useState(isOpenAtFirst)
   const [shown, setShown] = useState(membersAtOnce)
   const count = useMemo(() => (isBranch(raw) ? countOf(raw) : undefined), [raw])
-  const members = useMemo(() => (isOpen && isBranch(raw) ? partsOf(raw) : []), [raw, isOpen])
+  const members = useMemo(() => (isOpen && isBranch(raw) ? firstParts(raw, shown) : []), [raw, isOpen, shown])
   const label = name === undefined ? null : <span class="tree-name">{cut(name)}: </span>
   if (count === undefined)
     return (
@@ -29,7 +29,7 @@ export function JsonTree({ name, raw, isOpenAtFirst = false }: TreeProps) {
       </summary>
       {isOpen && (
         <div class="tree">
-          {members.slice(0, shown).map(([key, value], at) => (
+          {members.map(([key, value], at) => (
             <JsonTree key={at} name={key} raw={value} />
           ))}
           {count > shown && (
@@ -59,13 +59,29 @@ export function isTree(text: string, isJson: boolean): boolean {
 }
 
 const longestTried = 500_000
-const membersAtOnce = 1_000
+/** Of more the browser lays out the nodes too slowly. */
+const membersAtOnce = 200
 const longestText = 10_000
 
 const isBranch = (raw: string) => raw.startsWith('{') || raw.startsWith('[')
 
-const partsOf = (raw: string): readonly RawMember[] =>
-  raw.startsWith('{') ? membersOf(raw) : Array.from(elementsOf(raw), (value, at) => [String(at), value])
+function firstParts(raw: string, count: number): readonly RawMember[] {
+  const parts: RawMember[] = []
+  for (const part of partsOf(raw)) {
+    if (parts.length === count) break
+    parts.push(part)
+  }
+  return parts
+}
+
+function* partsOf(raw: string): Generator<RawMember> {
+  if (raw.startsWith('{'))
+    for (const { name, start, end } of memberPlaces(raw)) yield [name, raw.slice(start, end)]
+  else {
+    let at = 0
+    for (const value of elementsOf(raw)) yield [String(at++), value]
+  }
+}
 
 const kindOf = (raw: string) => (raw === 'null' ? 'muted' : raw.startsWith('"') ? 'tree-text' : 'tree-number')
 

@@ -24,4 +24,4 @@ export function LongText({ text }: Readonly<{ text: string }>) {
   )
 }
 
-const partLength = 200_000
+const partLength = 100_000

@@ -98,12 +98,34 @@ test('a picture in bytea or a data: URL is drawn by its content, whatever its de
   await page.getByRole('complementary').getByText('bytea · row 1 · 2 B').waitFor()
 })
 
+test('JSON of many members is a tree of the first 200, and of more when asked', async (t) => {
+  const { page, signInAt } = await openConsole(t)
+  await signInAt('/sql')
+  for (const many of ['json_agg(n)', 'json_object_agg(n, n)']) {
+    await open(page, `select ${many} as v from generate_series(0, 499) n`)
+    const member = (at: number) =>
+      value(page)
+        .locator('.tree > div')
+        .filter({ hasText: `${at}: ${at}` })
+    await member(199).waitFor()
+    assert.equal(await value(page).locator('.tree > div').count(), 200)
+    await value(page).getByRole('button', { name: '300 more' }).click()
+    await value(page).getByRole('button', { name: '100 more' }).click()
+    await member(499).waitFor()
+    assert.equal(await value(page).locator('.tree > div').count(), 500)
+    await page.getByRole('button', { name: 'Close the cell' }).click()
+  }
+})
+
 test('a long text is shown part by part, to its last character', async (t) => {
   const { page, signInAt } = await openConsole(t)
   await signInAt('/sql')
   await open(page, `select repeat('x', 450000) || ' the end' as v`)
-  await value(page).getByText('250,008 more characters').waitFor()
-  await value(page).getByRole('button', { name: 'Show 200,000 more' }).click()
+  await value(page).getByText('350,008 more characters').waitFor()
+  for (const rest of ['250,008', '150,008', '50,008']) {
+    await value(page).getByRole('button', { name: 'Show 100,000 more' }).click()
+    await value(page).getByText(`${rest} more characters`).waitFor()
+  }
   await value(page).getByRole('button', { name: 'Show 50,008 more' }).click()
   await eventually(async () => assert.match((await value(page).textContent())!, /^x{450000} the end$/))
 })
