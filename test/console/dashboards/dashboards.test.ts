@@ -201,6 +201,8 @@ test('Share makes a dashboard public, and says which queries are not', async (t)
   await page.getByRole('button', { name: 'Share' }).click()
   const dialog = page.getByRole('dialog', { name: 'Share' })
   await dialog.getByText('in place of the parts of cities, nowhere').waitFor()
+  // A public query of a table that is not public.
+  await dialog.getByText('People without a key may not read the tables of people.').waitFor()
   await dialog.getByRole('checkbox', { name: /^Public/ }).check()
   await eventually(async () => assert.equal((await read(user, 'one')).public, true))
   await page.keyboard.press('Escape')
