@@ -8,7 +8,7 @@ export type Command = Readonly<{
   keys?: string
   /** What the palette searches, if it is more than the name. In lower case. */
   searched?: string
-  /** The editor takes these keys itself, where it has the focus. They are only shown. */
+  /** The editor handles these keys while it has the focus. They are only shown. */
   isOfEditor?: boolean
   run: () => void
 }>

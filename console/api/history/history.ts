@@ -1,5 +1,4 @@
-import { keptText } from '../../../src/client/history-api.ts'
-import { randomUuid } from '../../../src/client/http/random-uuid.ts'
+import { keptText, randomUuid } from '../../../src/client/history-api.ts'
 import type {
   HistoryFilter,
   HistoryList,

@@ -118,7 +118,7 @@ function Cloud({ data, palette, paths }: MarksProps & Readonly<{ paths: readonly
   )
 }
 
-/** Beside lines of few points there is a mark at each. */
+/** Lines with few points have a mark at each. */
 const mostMarks = 60
 
 function Lines({ data: { series, kind }, layout, palette }: MarksProps) {

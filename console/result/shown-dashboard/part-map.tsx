@@ -29,7 +29,7 @@ export default function PartMap({ result }: Readonly<{ result: Result }>) {
   )
 }
 
-/** There is no grid whose cell would be marked on the map. */
+/** Nothing is selected: there is no grid whose cell the map could mark. */
 function unselected(result: Result): ResultLook {
   const look = new ResultLook(result)
   const nowhere = { row: -1, column: 0 }
@@ -37,7 +37,7 @@ function unselected(result: Result): ResultLook {
   return look
 }
 
-/** With parameters a map is drawn of the rows that are here, and asks for no others. */
+/** With parameters a map draws only the rows in the browser. */
 const unusedSource = {
   text: '',
   params: [],

@@ -47,7 +47,7 @@ export type Questions = {
   bytes: { ask: Readonly<{ row: number; column: number }>; answer: CellBytes | null }
   /** The geometry of a cell with EWKB; null for any other value. */
   shape: { ask: Readonly<{ row: number; column: number }>; answer: CellShape | null }
-  /** The answer as it came. */
+  /** The answer as it arrived. */
   answer: { ask: Readonly<Record<never, never>>; answer: Blob }
   sort: { ask: Readonly<{ order: ResultOrder | null }>; answer: null }
   /** The next cell that contains the text, from a row on, wrapping around. */
@@ -63,7 +63,10 @@ export type Questions = {
   chart: { ask: Readonly<{ spec: ChartDefinition }>; answer: ChartData | ChartProblem }
   /** Of all columns, over all rows. */
   statistics: { ask: Readonly<Record<never, never>>; answer: ResultStatistics }
-  /** The rows of an earlier answer beside those of this one. `key`: a column; null for whole rows, undefined for the best column. */
+  /**
+   * Compares the rows of an earlier answer with those of this one. `key`: a column; null for whole rows, undefined for
+   * the best column.
+   */
   compare: { ask: Readonly<{ before: Blob; key: CompareKey | undefined }>; answer: Compared }
   /** Of the last comparison. */
   changes: { ask: WantedRowChanges; answer: readonly RowChange[] }

@@ -9,7 +9,7 @@ import { aboutSql, hasExtent, hasValues, isComparable, mostSampled, sampleSql } 
 
 export type Statistics = Readonly<{
   source: StatisticsSource
-  /** How many rows were looked at; for `analyze` an estimate of all. */
+  /** How many rows were read; for `analyze` an estimate of all. */
   rows: number
   analyzedAt: string | null
   columns: readonly ColumnStatistics[]

@@ -75,7 +75,7 @@ test('the palette finds what was run in another browser, by any word of it, and 
   await eventually(async () => assert.equal(await page.getByRole('option').count(), 3))
 })
 
-test('the page of a key has what was run with it, by its holder and by the holder of the Master key', async (t) => {
+test('the page of a key shows what was run with it, to its holder and to the holder of the Master key', async (t) => {
   const house = await openConsole(t)
   const { page, user, signInAt, goTo } = house
   const { keys, history } = clientOf(t, house)
