@@ -127,7 +127,7 @@ export class Session {
     return result
   }
 
-  /** The same for values as text and an answer as bytes, in half of the time that `pg` takes. */
+  /** The same past `pg`, for values as text and an answer as bytes: nothing is described. */
   async lookFast(name: string, sql: string, values: readonly (string | null)[]): Promise<readonly WireRow[]> {
     const wasClean = this.#isClean
     const [rows] = await this.ask([{ name, sql, values, isPrepared: this.#prepared.has(name) }])
