@@ -18,6 +18,15 @@ export type ColumnStatistics = Readonly<{
 /** `all`: all rows were read. */
 export type StatisticsSource = 'analyze' | 'sample' | 'all'
 
+/** Of a result. */
+export type ResultStatistics = Readonly<{
+  rows: number
+  /** Rows that distributions and extents are of. */
+  sampled: number
+  columns: readonly ColumnStatistics[]
+  leftOut: number
+}>
+
 export const mostCommon = 5
 /** Longer texts are compared and shown by their beginning. */
 export const longestText = 100

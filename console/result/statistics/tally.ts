@@ -2,17 +2,14 @@ import { readEwkb } from '../../geo/ewkb.ts'
 import { boundsOf } from '../../geo/shapes.ts'
 import type { ResultColumn } from '../worker/protocol.ts'
 import { shownTime } from '../worker/shown-cell.ts'
-import { type ColumnStatistics, longestText, mostCommon, mostStatisticsColumns } from './column-statistics.ts'
+import {
+  type ColumnStatistics,
+  longestText,
+  mostCommon,
+  mostStatisticsColumns,
+  type ResultStatistics,
+} from './column-statistics.ts'
 import { readerFor } from './distribution.ts'
-
-/** Of a result. */
-export type ResultStatistics = Readonly<{
-  rows: number
-  /** Rows that distributions and extents are of. */
-  sampled: number
-  columns: readonly ColumnStatistics[]
-  leftOut: number
-}>
 
 /** Rows of any holder. A value is its text; null is NULL. */
 type Rows = Readonly<{ count: number; row: (at: number) => readonly (string | null)[] }>

@@ -2,7 +2,7 @@ import type { CartageError, ErrorFacts } from '../../../src/client/cartage-error
 import type { ChartDefinition } from '../../../src/contract/charts.ts'
 import type { ChartData, ChartProblem } from '../../chart/read/chart-data.ts'
 import type { Shapes } from '../../geo/shapes.ts'
-import type { ResultStatistics } from '../statistics/tally.ts'
+import type { ResultStatistics } from '../statistics/column-statistics.ts'
 import type { CellBytes } from './cell-bytes.ts'
 import type { CellShape } from './cell-shape.ts'
 
