@@ -6,6 +6,7 @@ import {
   type TablePermission,
 } from '../../src/contract/grants.ts'
 import { quotedTable, type TableId } from '../api/tables.ts'
+import { databaseGrantOf } from '../parts/key-summary.tsx'
 
 type TableChoice = TableId & Readonly<{ permissions: readonly TablePermission[] }>
 
@@ -79,9 +80,6 @@ export function keyLike({ grants }: Pick<KeyDocument, 'grants'>): WantedKey {
     services: grants.flatMap((grant) => (grant.type === 'dataservices' ? grant.services : [])),
   }
 }
-
-export const databaseGrantOf = (grants: readonly Grant[]) =>
-  grants.find((grant): grant is DatabaseGrant => grant.type === 'database')
 
 function withTable(wanted: WantedKey, table: TableId, chosen: readonly TablePermission[]): WantedKey {
   const tables = new Map(wanted.tables)

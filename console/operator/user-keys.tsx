@@ -1,9 +1,8 @@
 import type { UserKeyList } from '../../src/contract/documents.ts'
 import { listUserKeys } from '../api/operator.ts'
-import { summaryOf } from '../keys/key-summary.tsx'
-import { databaseGrantOf } from '../keys/wanted-key.ts'
 import { LeftOut } from '../parts/controls/filter-field.tsx'
 import { formatAge, formatTime } from '../parts/format.ts'
+import { databaseGrantOf, summaryOf } from '../parts/key-summary.tsx'
 import { Load, useLoaded } from '../parts/loading.tsx'
 import { Table } from '../parts/table.tsx'
 

@@ -58,10 +58,10 @@ export function openDatabases(config: Config, adminUrl: string, secrets: Secrets
   return { ...databases, close }
 }
 
-type Common = Readonly<{ config: Config; secrets: Secrets; log: Log; control: ControlPool }>
+type PoolNeeds = Readonly<{ config: Config; secrets: Secrets; log: Log; control: ControlPool }>
 
 /** All but the connections to the control database. */
-function openPools(common: Common, hosts: Hosts): Databases {
+function openPools(common: PoolNeeds, hosts: Hosts): Databases {
   const { config, secrets, log, control } = common
   const admin = openAdmin(config, hosts, log)
   const paused = new PausedRoles()

@@ -4,11 +4,11 @@ import { serviceNow } from '../../parts/browser/clock.ts'
 import { hrefOf } from '../../parts/browser/route.ts'
 import { LeftOut } from '../../parts/controls/filter-field.tsx'
 import { formatTime } from '../../parts/format.ts'
+import { summaryOf } from '../../parts/key-summary.tsx'
 import { ErrorNotice } from '../../parts/notice.tsx'
 import { Table } from '../../parts/table.tsx'
 import { toast } from '../../parts/toast.tsx'
 import { useWork } from '../../parts/work.ts'
-import { summaryOf } from '../key-summary.tsx'
 import { keysOf, pathToKey } from '../member.ts'
 
 /** An expired key cannot be given out. */

@@ -4,7 +4,7 @@ import { withTemporaryCluster } from '../../postgres/cluster/temporary-cluster.t
 import type { OpenBackup } from './backup-file.ts'
 import type { Backup } from './saved-user.ts'
 
-type Running = Readonly<{
+type BackupToRun = Readonly<{
   /** Where it is unpacked. Only one backup at a time is unpacked there. */
   folder: string
   opened: OpenBackup
@@ -14,7 +14,7 @@ type Running = Readonly<{
 
 /** Runs the backup as a cluster of its own while `work` reads it. */
 export async function runningBackup<T>(
-  { folder, opened: { note, tar }, log, signal }: Running,
+  { folder, opened: { note, tar }, log, signal }: BackupToRun,
   work: (backup: Backup) => Promise<T>,
 ): Promise<T> {
   const { namespace, postgres: major, created_at: createdAt } = note

@@ -95,10 +95,14 @@ type Spooling = Readonly<{
   directory: string
 }>
 
-type Written = Readonly<{ path: string; warnings: readonly string[] }>
-type Writer = (spooling: Spooling) => Promise<Written>
+type WrittenFile = Readonly<{ path: string; warnings: readonly string[] }>
+type Writer = (spooling: Spooling) => Promise<WrittenFile>
 
-async function writeByGdal(spooling: Spooling, format: GdalFormat, converter: Converter): Promise<Written> {
+async function writeByGdal(
+  spooling: Spooling,
+  format: GdalFormat,
+  converter: Converter,
+): Promise<WrittenFile> {
   const { query, client, directory } = spooling
   const shape = await shapeOf(spooling)
   const rows = await spoolRows(spooling, shape, rowsFile, () => new FileRows({ format, shape }))
@@ -108,7 +112,7 @@ async function writeByGdal(spooling: Spooling, format: GdalFormat, converter: Co
   return { path, warnings }
 }
 
-async function writeShp(spooling: Spooling): Promise<Written> {
+async function writeShp(spooling: Spooling): Promise<WrittenFile> {
   const { query, client, directory } = spooling
   const shape = await shapeOf(spooling, ewkbColumn)
   const rows = await spoolRows(spooling, shape, shapesFile, () => new ShapeRows(shape))

@@ -1,9 +1,9 @@
 import type { WkbKind } from '../files/file-geometry.ts'
 
 /** The box of geometries, with Z and M: the smallest and the greatest of each. */
-export type Box = Float64Array
+export type ShapeBox = Float64Array
 
-export const emptyBox = (): Box =>
+export const emptyBox = (): ShapeBox =>
   Float64Array.of(
     ...Array.from({ length: 4 }, () => [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]).flat(),
   )

@@ -1,7 +1,7 @@
 import { open } from 'node:fs/promises'
 import { type DbfField, dbfHeading, endOfDbf, recordBytes, rowNumber, writeField } from './dbf.ts'
 import { GrowingFile } from './growing-file.ts'
-import type { Box } from './shape-encoder.ts'
+import type { ShapeBox } from './shape-encoder.ts'
 import type { ShapeLayer } from './shape-rows.ts'
 
 /** The three files of a shapefile that is being written. */
@@ -101,7 +101,7 @@ function heading({ type, box }: ShapeLayer, fileBytes: number): Buffer {
 }
 
 /** A box without any shape is 0. */
-const sideOf = (box: Box, place: number) => (Number.isFinite(box[place]) ? box[place]! : 0)
+const sideOf = (box: ShapeBox, place: number) => (Number.isFinite(box[place]) ? box[place]! : 0)
 
 /** First the corners, then the ranges of Z and M. */
 const boxOrder = [0, 2, 1, 3, 4, 5, 6, 7] as const

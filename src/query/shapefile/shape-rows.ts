@@ -10,13 +10,13 @@ import type { ByteWriter } from '../rows/byte-writer.ts'
 import type { Column } from '../rows/columns.ts'
 import type { RowFormat } from '../rows/row-format.ts'
 import { type DbfField, dbfFields } from './dbf.ts'
-import { type Box, emptyBox, ShapeEncoder, shapeType } from './shape-encoder.ts'
+import { emptyBox, type ShapeBox, ShapeEncoder, shapeType } from './shape-encoder.ts'
 
 /** A shapefile: the shapes of one kind. The first also has the rows without a geometry. */
 export type ShapeLayer = {
   readonly kind: string
   readonly type: number
-  readonly box: Box
+  readonly box: ShapeBox
   rows: number
   /** Of all records, without their headings. */
   shapeBytes: number
@@ -153,7 +153,7 @@ export class ShapeRows implements RowFormat {
     return this.#layers[number]!
   }
 
-  #addTo(layer: ShapeLayer, box: Box, length: number): void {
+  #addTo(layer: ShapeLayer, box: ShapeBox, length: number): void {
     layer.rows += 1
     layer.shapeBytes += length
     const whole = layer.box
@@ -202,7 +202,7 @@ const newLayer = (kind: string, type: number): ShapeLayer => ({
 const hasArcs = ({ type }: WkbKind) => type >= 8 && type <= 12
 
 /** Beyond the longitudes and latitudes that there are. */
-const isBeyond = (box: Box) =>
+const isBeyond = (box: ShapeBox) =>
   box[0]! < -180.00000001 || box[1]! > 180.00000001 || box[2]! < -90.00000001 || box[3]! > 90.00000001
 
 /** Of a value. */

@@ -1,6 +1,5 @@
-import type { KeyDocument } from '../../src/contract/documents.ts'
-import { plural } from '../parts/format.ts'
-import { databaseGrantOf } from './wanted-key.ts'
+import type { DatabaseGrant, Grant, KeyDocument } from '../../src/contract/documents.ts'
+import { plural } from './format.ts'
 
 export function TypeBadge({ type }: Pick<KeyDocument, 'type'>) {
   const kind = { master: 'warning', default: 'info', regular: '' }[type]
@@ -26,3 +25,6 @@ export function summaryOf({ type, grants }: Pick<KeyDocument, 'type' | 'grants'>
     .filter(Boolean)
     .join(' · ')
 }
+
+export const databaseGrantOf = (grants: readonly Grant[]) =>
+  grants.find((grant): grant is DatabaseGrant => grant.type === 'database')
