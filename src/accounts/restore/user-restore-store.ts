@@ -33,10 +33,10 @@ const readRestore = (row: QueryResultRow): UserRestore => ({
   endedAt: row.ended_at,
 })
 
-export type NewRestore = Pick<UserRestore, 'file' | 'username' | 'restoredAs'> &
+export type DraftRestore = Pick<UserRestore, 'file' | 'username' | 'restoredAs'> &
   Readonly<{ backupOf: string }>
 
-export async function insertRestore(tx: ClientBase, restore: NewRestore): Promise<UserRestore> {
+export async function insertRestore(tx: ClientBase, restore: DraftRestore): Promise<UserRestore> {
   const { rows } = await tx.query(
     'insert into cartage.restores (file, backup_of, username, restored_as) values ($1, $2, $3, $4) returning *',
     [restore.file, restore.backupOf, restore.username, restore.restoredAs],
