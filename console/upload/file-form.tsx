@@ -233,7 +233,7 @@ function FormsForm({ planned, wanted, want }: WantProps & Pick<FormProps, 'plann
 }
 
 function PointsForm({ planned, wanted, want }: WantProps & Pick<FormProps, 'planned'>) {
-  const { possiblePoints: points, columns } = planned
+  const { possiblePoints: points, columns, plan } = planned
   if (!points) return null
   const numbers = Object.fromEntries(
     columns.filter(({ type }) => isNumber(type)).map(({ name }) => [name, name]),
@@ -244,12 +244,12 @@ function PointsForm({ planned, wanted, want }: WantProps & Pick<FormProps, 'plan
       <label class="check">
         <input
           type="checkbox"
-          checked={wanted.points !== null}
-          onChange={() => want({ ...wanted, points: wanted.points === null ? undefined : null })}
+          checked={plan.points !== undefined}
+          onChange={() => want({ ...wanted, points: plan.points ? null : points })}
         />
-        Create points from longitude and latitude
+        Create points from longitude and latitude{plan.merge && ', also of updated rows'}
       </label>
-      {wanted.points !== null && (
+      {plan.points && (
         <>
           <Pick label="Longitude" value={points.lon} options={numbers} pick={(lon) => choose({ lon })} />
           <Pick label="Latitude" value={points.lat} options={numbers} pick={(lat) => choose({ lat })} />

@@ -30,7 +30,7 @@ export type ImportWishes = Readonly<{
   sendsBad?: boolean | undefined
   /** Of appended rows. Otherwise all are added. */
   merge?: RowMerge | undefined
-  /** null: no points. undefined: as found in the file. */
+  /** null: no points. undefined: as found in the file; none if rows of the table are updated, whose geometries may be others. */
   points: Points | null | undefined
   /** Of a new table. */
   isPrepared: boolean
@@ -70,7 +70,8 @@ export function planImport(
     columns,
     dialect: file.dialect,
     hasNullMark: reading.inference.hasNullMark,
-    points: wishes.points === null ? undefined : possiblePoints,
+    points:
+      wishes.points || (wishes.points === undefined && !updatesRows(wishes)) ? possiblePoints : undefined,
     sendsBad: wishes.sendsBad,
     merge: wishes.isAppended ? wishes.merge : undefined,
     isPrepared: wishes.isPrepared && !wishes.isAppended,
@@ -117,9 +118,14 @@ function formFor(type: string, form: ValueForm | undefined): ValueForm | undefin
 
 const isDay = (type: string) => /^(date|timestamp)/.test(type)
 
-/** A new table gets the_geom. */
-const hasPlaceForPoints = ({ known }: ImportWishes) =>
-  !known || /geometry|geography/.test(known.get('the_geom') ?? '')
+/** A new table gets the_geom. Points that were not asked for must fit into that of a table that is there. */
+const hasPlaceForPoints = ({ known, points }: ImportWishes) =>
+  !known || (points ? spatial : forPoints).test(known.get('the_geom') ?? '')
+
+const spatial = /geometry|geography/
+const forPoints = /^(\w+\.)?(geometry|geography)(\((Point|Geometry)(,4326)?\))?$/
+
+const updatesRows = ({ isAppended, merge }: ImportWishes) => isAppended && merge?.onConflict === 'update'
 
 function pointsFor(columns: readonly ImportColumn[], chosen: Points | null | undefined): Points | undefined {
   const isColumn = (wanted: string) => columns.some(({ name, type }) => name === wanted && isNumber(type))

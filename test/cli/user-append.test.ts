@@ -54,6 +54,27 @@ test('a table that gets more rows keeps its key, and the points of updated rows 
   assert.deepEqual((await at())[0], { id: 1, at: 'POINT(15 38)' })
 })
 
+test('an upsert without --points replaces no geometry that is not the point of its row', async (t) => {
+  const { house, me, file } = await setupFile(t, 'id,x,y\n1,14.9,37.7\n2,1,2\n')
+  await house.user.sql(`create table areas (id int primary key, x float8, y float8, the_geom geometry(Geometry, 4326));
+    insert into areas values (1, 14.9, 37.7, st_geomfromtext('POLYGON((0 0,0 9,9 9,0 0))', 4326));
+    create table shapes (id int primary key, x float8, y float8, the_geom geometry(MultiPolygon, 4326))`)
+  const upsert = (...flags: string[]) => cartage(me, 'import', file, ...flags, '--upsert', 'id')
+  const geometries = async (table: string) =>
+    (await house.user.sql(`select st_geometrytype(the_geom) as kind from ${table} order by id`)).rows.map(
+      ({ kind }) => kind,
+    )
+  const kept = await upsert('areas')
+  assert.equal(kept.code, 0, kept.err)
+  assert.match(kept.err, /the_geom is not changed: --points x,y makes points, also of updated rows/)
+  assert.deepEqual(await geometries('areas'), ['ST_Polygon', null])
+  const shapes = await upsert('shapes')
+  assert.equal(shapes.code, 0, shapes.err)
+  assert.deepEqual(await geometries('shapes'), [null, null])
+  assert.equal((await upsert('areas', '--points', 'x,y')).code, 0)
+  assert.deepEqual(await geometries('areas'), ['ST_Point', 'ST_Point'])
+})
+
 test('points that cannot be made are refused before a row is appended', async (t) => {
   const { house, me, file } = await setupFile(t, 'name,lon,lat\nEtna,14.9,37.7\n')
   await house.user.sql('create table bare (name text, lon float8, lat float8)')

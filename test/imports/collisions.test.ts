@@ -166,6 +166,28 @@ test('rows that are merged into a table have their points, and rows that are kep
   assert.deepEqual((await at())[0], { k: '1', at: null, x: null })
 })
 
+test('an upsert moves points with their coordinates, and leaves other geometries', async (t) => {
+  const { load, user } = await setupImports(t)
+  await user.sql(`create table t (k int primary key, lon float8, lat float8, the_geom geometry);
+    insert into t values (1, 1, 2, st_setsrid('POINT(1 2)'::geometry, 4326)), (2, 3, 4, st_setsrid('POINT(3.1 4)'::geometry, 4326)),
+      (3, null, null, st_setsrid('POINT(5 6)'::geometry, 4326)), (4, 7, 8, null), (5, 9, 9, st_geomfromtext('POLYGON((0 0,0 9,9 9,0 0))', 4326))`)
+  const rows = '1,10,20\n2,10,20\n3,,\n4,10,20\n5,10,20\n6,10,20\n'
+  const done = await load('t.csv', `k,lon,lat\n${rows}`, { collision_strategy: 'upsert', key: 'k' })
+  assert.equal(done.get_error_text, null)
+  const { rows: found } = await user.sql('select st_astext(the_geom) as at from t order by k')
+  assert.deepEqual(
+    found.map(({ at }) => at),
+    [
+      'POINT(10 20)',
+      'POINT(3.1 4)',
+      'POINT(5 6)',
+      'POINT(10 20)',
+      'POLYGON((0 0,0 9,9 9,0 0))',
+      'POINT(10 20)',
+    ],
+  )
+})
+
 test('points are left out of a table without a place for them, unless columns may be added', async (t) => {
   const { load, user } = await setupImports(t)
   await user.sql(`create table plain (k int primary key, lon float8, lat float8);

@@ -1,4 +1,5 @@
 import { quoteLiteral, quoteName, quoteQualified } from '../../contract/text/quote.ts'
+import type { Points } from '../../file-import/import-plan.ts'
 import { ImportFailure } from '../import-failure.ts'
 import { DatabaseFault } from './database-fault.ts'
 import { insertRows } from './insert-rows.ts'
@@ -103,7 +104,12 @@ async function upsert(loading: Loading, stage: Stage, known: KnownColumns): Prom
   await queryInCatalog(session, `create index on ${stageName(loading, stage)} (${keys})`)
   const stored = [...names, ...(stage.computed ?? [])]
   const others = stored.filter((name) => !key.includes(name) && name !== 'cartodb_id').map(quoteName)
-  const sets = others.map((name) => `${name} = excluded.${name}`).join(', ')
+  const points = stage.geometry && !stage.geometry.isRaw ? stage.geometry.points : undefined
+  const newValue = (name: string) =>
+    stage.computed?.some((each) => quoteName(each) === name) && points
+      ? movedPoint(name, points, known)
+      : `excluded.${name}`
+  const sets = others.map((name) => `${name} = ${newValue(name)}`).join(', ')
   const keeps = options.keepsExisting === true || sets === ''
   const conflict = `on conflict (${keys}) do ${keeps ? 'nothing' : `update set ${sets}`}`
   const isNew = keeps ? 'true' : await isNewSql(loading, stage, key)
@@ -112,6 +118,16 @@ async function upsert(loading: Loading, stage: Stage, known: KnownColumns): Prom
     const index = `CREATE UNIQUE INDEX ON ${quoteQualified(account.schema, stage.wanted)} (${keys})`
     throw new ImportFailure(2012, `upsert needs a unique index on its key: ${index}`)
   })
+}
+
+/** A geometry moves with the coordinates of its row if it is their point. Others, as those drawn by hand, stay. */
+function movedPoint(geometry: string, { lon, lat }: Points, known: KnownColumns): string {
+  const isThere = known.has(lon) && known.has(lat)
+  const former = isThere
+    ? `target.${geometry}::postgis.geometry operator(postgis.=) postgis.st_setsrid(
+        postgis.st_makepoint(target.${quoteName(lon)}::float8, target.${quoteName(lat)}::float8), 4326)`
+    : 'false'
+  return `case when target.${geometry} is null or ${former} then excluded.${geometry} else target.${geometry} end`
 }
 
 /** Whether the row `target` is new. A partitioned table or a view has no `xmax` here: then the SQL checks whether the key existed before. */

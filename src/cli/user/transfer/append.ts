@@ -1,6 +1,6 @@
-import { quoteLiteral } from '../../../contract/text/quote.ts'
-import { importTarget, isNumber } from '../../../file-import/import-plan.ts'
-import type { ImportWishes } from '../../../file-import/plan-import.ts'
+import { quoteLiteral, quoteName } from '../../../contract/text/quote.ts'
+import { importTarget, isNumber, type Points } from '../../../file-import/import-plan.ts'
+import type { ImportWishes, PlannedImport } from '../../../file-import/plan-import.ts'
 import { UsageError } from '../../command-error.ts'
 import type { Service } from '../service.ts'
 
@@ -35,3 +35,24 @@ export function checkPoints({ points, table, known }: ImportWishes): void {
       `--points: ${table} has no column the_geom: prepare it for maps first (cartage table prepare ${table})`,
     )
 }
+
+/**
+ * The points of an upsert without --points: those of the file, if each geometry of the table is the point of its
+ * coordinates. Other geometries, such as areas or points moved by hand, are never replaced.
+ */
+export async function pointsOfUpdated(
+  { client, signal }: Service,
+  { plan, possiblePoints }: Pick<PlannedImport, 'plan' | 'possiblePoints'>,
+  { points, known }: ImportWishes,
+): Promise<ImportWishes['points']> {
+  const isChosen = points !== undefined || plan.points || !possiblePoints || !known
+  if (isChosen || !known.has(possiblePoints.lon) || !known.has(possiblePoints.lat)) return points
+  const { rows } = await client.sql<{ others: boolean }>(othersSql(importTarget(plan), possiblePoints), {
+    signal,
+  })
+  return rows[0]!.others ? null : possiblePoints
+}
+
+const othersSql = (table: string, { lon, lat }: Points) => `
+select exists (select from ${table} where the_geom is not null and (the_geom::geometry = st_setsrid(
+  st_makepoint(${quoteName(lon)}::float8, ${quoteName(lat)}::float8), 4326)) is not true) as others`

@@ -10,7 +10,7 @@ import type { ImportInput } from './import-input.ts'
 export function describePlan(
   { args, terminal }: UserCall,
   { bytes }: ImportInput,
-  { plan, columns }: Pick<PlannedImport, 'plan' | 'columns'>,
+  { plan, columns, possiblePoints: left }: Pick<PlannedImport, 'plan' | 'columns' | 'possiblePoints'>,
   rows: number,
 ): void {
   const { points } = plan
@@ -19,6 +19,10 @@ export function describePlan(
   const shown = columns.filter(({ name }) => name !== points?.lon && name !== points?.lat)
   const parts = shown.map(({ name, type, form }) => `${name} ${type}${form ? ` (${formWords[form]})` : ''}`)
   terminal.say(`  ${[...parts, ...(points ? [`points from ${points.lon}, ${points.lat}`] : [])].join(' · ')}`)
+  if (left && !points)
+    terminal.say(
+      `  the_geom is not changed: --points ${left.lon},${left.lat} makes points, also of updated rows`,
+    )
   const reasons = columns.flatMap(whyText)
   for (const reason of reasons.slice(0, mostReasons)) terminal.say(`  ${reason}`)
   if (reasons.length > mostReasons)

@@ -21,7 +21,7 @@ import type { UserCall, UserCommand } from '../command.ts'
 import { showProgress } from '../progress.ts'
 import { type Service, withService } from '../service.ts'
 import { readTableName } from '../table-name.ts'
-import { checkPoints, columnsOf } from './append.ts'
+import { checkPoints, columnsOf, pointsOfUpdated } from './append.ts'
 import { describePlan } from './describe-plan.ts'
 import { showLine } from './failed-line.ts'
 import { formsOf } from './forms.ts'
@@ -123,7 +123,8 @@ export const importCommand: UserCommand = {
     return withService(call, async (service) => {
       const known = await columnsOf(service, wishes)
       checkPoints({ ...wishes, known })
-      return proceed(call, file, reading, { ...wishes, known }, service)
+      const points = await pointsOfUpdated(service, planImport(file, reading, { ...wishes, known }), wishes)
+      return proceed(call, file, reading, { ...wishes, known, points }, service)
     })
   },
 }
@@ -210,9 +211,10 @@ function proceed(
   wishes: ImportWishes,
   service?: Service,
 ): CommandResult | Promise<CommandResult> {
-  const { plan, columns } = planImport(file, reading, wishes)
+  const planned = planImport(file, reading, wishes)
+  const { plan } = planned
   checkNumbers(plan, wishes)
-  describePlan(call, file, { plan, columns }, reading.inference.rows)
+  describePlan(call, file, planned, reading.inference.rows)
   if (call.values['dry-run']) return statementsOf(plan)
   return service
     ? loadRows(call, service, file, plan)
