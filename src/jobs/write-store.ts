@@ -69,9 +69,11 @@ const writeFlushed = {
   name: 'write-jobs',
   text: 'select cartage.write_jobs($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) as answer',
 }
+/** A synchronous replica is waited for all the same: an old primary that has lost it must accept no announcement. */
 const writeUnflushed = {
   name: 'write-jobs-unflushed',
-  text: `${writeFlushed.text} from set_config('synchronous_commit', 'off', true)`,
+  text: `${writeFlushed.text} from set_config('synchronous_commit',
+    case current_setting('synchronous_standby_names') when '' then 'off' else current_setting('synchronous_commit') end, true)`,
 }
 
 type WrittenRecord = ClaimsRecord &

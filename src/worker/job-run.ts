@@ -28,6 +28,8 @@ export class JobRun {
   #isRefusedInside = false
   /** A step has ended, and no write has said so yet. */
   #hasNews = false
+  /** The last announcement did not wait for the disk: a crash of the server may have lost it. */
+  #isAnnouncedUnflushed = false
   #begunAt = 0
   /** The connection of the step, and what had gone through it before: it may have served other jobs. */
   #begunOn: Readonly<{ session: Session; before: Flow }> | null = null
@@ -84,14 +86,6 @@ export class JobRun {
     return this.#isRefusedInside
   }
 
-  /**
-   * Its announcement need not be on disk before its statement is sent: the statement commits later in the same WAL, and its xid
-   * tells whether it did. The outcome of a step must be, as clients are told of it.
-   */
-  mayAnnounceUnflushed({ xid }: Flight): boolean {
-    return this.isBesideControl && xid !== null && !this.#hasNews
-  }
-
   /** No part of the job has run. */
   get isUntouched(): boolean {
     return !this.#flight && this.#job.items.every(({ status }) => status === 'pending')
@@ -119,8 +113,26 @@ export class JobRun {
     return ahead
   }
 
-  setFlight(flight: Flight): void {
+  /** Notes the statement that is about to be sent. Returns the write that announces it. */
+  announce(flight: Flight): JobWrite {
     this.#flight = flight
+    this.#isAnnouncedUnflushed = this.#mayAnnounceUnflushed(flight)
+    return { ...this.toWrite(), isFlushed: !this.#isAnnouncedUnflushed }
+  }
+
+  /**
+   * An announcement need not be on disk before its statement is sent: the statement commits later in the same WAL, and its xid
+   * tells whether it did. The outcome of a step must be, as clients are told of it. So must a further attempt of a step: the
+   * crashes that it may have caused are counted.
+   */
+  #mayAnnounceUnflushed({ xid }: Flight): boolean {
+    const isFirst = this.#losses === 0 && this.#restarts === 0
+    return this.isBesideControl && xid !== null && !this.#hasNews && isFirst
+  }
+
+  /** After a crash: a row that has lost the announcement does not count the attempt. */
+  keepCountOf(lost: JobRun): void {
+    if (!this.#flight && lost.#isAnnouncedUnflushed) this.#restarts = Math.max(this.#restarts, 1)
   }
 
   setAhead(flight: Flight | null): void {

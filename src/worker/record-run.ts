@@ -22,7 +22,10 @@ export type NotSentReason = LeaveReason | SettledOutcome | 'gone'
 export async function reloadRun(context: WorkContext, run: JobRun): Promise<JobRun | undefined> {
   await retryControlWrite(context, () => context.epoch.renew())
   const claimed = await retryControlWrite(context, () => reloadJob(context.databases.control, run.claimed))
-  return claimed && new JobRun(context.epoch.id, claimed, run.session)
+  if (!claimed) return undefined
+  const reloaded = new JobRun(context.epoch.id, claimed, run.session)
+  reloaded.keepCountOf(run)
+  return reloaded
 }
 
 /**
@@ -37,9 +40,7 @@ export async function announce(
 ): Promise<NotSentReason | undefined> {
   // PostgreSQL refused to run it in the transaction announced before, so that flight is settled; its backend is ours.
   const refused = run.flight
-  run.setFlight(flight)
-  const announcement = { ...run.toWrite(), isFlushed: !run.mayAnnounceUnflushed(flight) }
-  const interruption = followUp(run, await write(context, announcement))
+  const interruption = followUp(run, await write(context, run.announce(flight)))
   return interruption ?? (run.isBesideControl ? undefined : mark(context, run, flight, refused))
 }
 

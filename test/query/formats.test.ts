@@ -329,7 +329,7 @@ test('geojson is a FeatureCollection of the_geom, with the other columns as prop
   assert.deepEqual(rounded.body, { type: 'FeatureCollection', features: [feature(2, 1.12)] })
   const without = await ask(user, 'select 1 as a', { format: 'geojson' })
   assert.equal(without.status, 400)
-  assert.match(without.body.error[0]!, /column "the_geom" does not exist/)
+  assert.match(without.body.error[0]!, /needs a geometry column, such as the_geom: the result has only a$/)
   const several = await ask(user, 'select 1; select 2', { format: 'geojson' })
   assert.equal(several.status, 400)
 })
