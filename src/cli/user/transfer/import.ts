@@ -122,9 +122,10 @@ export const importCommand: UserCommand = {
     if (!wishes.isAppended) return proceed(call, file, reading, wishes)
     return withService(call, async (service) => {
       const known = await columnsOf(service, wishes)
-      checkPoints({ ...wishes, known })
-      const points = await pointsOfUpdated(service, planImport(file, reading, { ...wishes, known }), wishes)
-      return proceed(call, file, reading, { ...wishes, known, points }, service)
+      const intoTable = { ...wishes, known }
+      checkPoints(intoTable)
+      const points = await pointsOfUpdated(service, planImport(file, reading, intoTable), intoTable)
+      return proceed(call, file, reading, { ...intoTable, points }, service)
     })
   },
 }
