@@ -21,7 +21,7 @@ export class ShapeFiles {
     )
     const files = new ShapeFiles(shp!, shx!, dbf!, fields)
     shp!.add(heading(layer, shpBytes(layer)))
-    shx!.add(heading(layer, headingBytes + 8 * layer.rows))
+    shx!.add(heading(layer, shxBytes(layer)))
     dbf!.add(dbfHeading(fields, layer.rows, new Date()))
     return files
   }
@@ -83,11 +83,15 @@ export class ShapeFiles {
   }
 }
 
-/** The size of the largest file of a layer. */
-export const largestFile = (layer: ShapeLayer, fields: readonly DbfField[]) =>
-  Math.max(shpBytes(layer), headingBytes + 32 * fields.length + layer.rows * recordBytes(fields))
+/** The sizes of the .shp, the .shx and, at most, the .dbf of a layer. */
+export const fileSizes = (layer: ShapeLayer, fields: readonly DbfField[]): readonly number[] => [
+  shpBytes(layer),
+  shxBytes(layer),
+  headingBytes + 32 * fields.length + layer.rows * recordBytes(fields),
+]
 
 const shpBytes = ({ rows, shapeBytes }: ShapeLayer) => headingBytes + 8 * rows + shapeBytes
+const shxBytes = ({ rows }: ShapeLayer) => headingBytes + 8 * rows
 
 /** Of a .shp or .shx with so many bytes. */
 function heading({ type, box }: ShapeLayer, fileBytes: number): Buffer {

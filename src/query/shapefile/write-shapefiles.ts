@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { ConversionError } from '../../convert/convert-rows.ts'
 import { zipFiles } from '../../convert/zip-files.ts'
 import { rowNumber } from './dbf.ts'
-import { largestFile, ShapeFiles } from './shape-files.ts'
+import { fileSizes, ShapeFiles } from './shape-files.ts'
 import type { ShapeTable } from './shape-rows.ts'
 import { SpooledRows } from './spooled-rows.ts'
 
@@ -22,8 +22,7 @@ export type ShapeConversion = Readonly<{
 export async function writeShapefiles(conversion: ShapeConversion): Promise<string> {
   const { directory, spool, table, name, signal } = conversion
   const { layers, fields, notes } = table
-  if (layers.some((layer) => largestFile(layer, fields) > maxBytes))
-    throw new ConversionError('a file of it would have more than 2 GB')
+  requireSizes(layers.flatMap((layer) => fileSizes(layer, fields)))
   const folder = join(directory, 'layers')
   await mkdir(folder)
   const files: ShapeFiles[] = []
@@ -43,6 +42,14 @@ export async function writeShapefiles(conversion: ShapeConversion): Promise<stri
   const output = join(directory, 'output.zip')
   await zipFiles(folder, output, signal)
   return output
+}
+
+/** Short values of the spool are long fields of a DBF, and there are as many layers as kinds of geometries. */
+function requireSizes(sizes: readonly number[]): void {
+  if (sizes.some((size) => size > maxBytes))
+    throw new ConversionError('a file of it would have more than 2 GB')
+  if (sizes.reduce((sum, size) => sum + size) > maxBytesOfAll)
+    throw new ConversionError('its files would have more than 4 GB')
 }
 
 /** Reads the rows once, and writes each into the files of its layer. */
@@ -72,3 +79,5 @@ const projection =
   'GEOGCS["GCS_WGS_1984",DATUM["D_WGS_1984",SPHEROID["WGS_1984",6378137.0,298.257223563]],' +
   'PRIMEM["Greenwich",0.0],UNIT["Degree",0.0174532925199433]]'
 const maxBytes = 2 * 1024 ** 3 - 1
+/** Of all layers, before they are packed. */
+const maxBytesOfAll = 4 * 1024 ** 3
