@@ -41,6 +41,14 @@ export function statementAt(text: string, position: number): StatementRange | un
   return statements.findLast(({ from }) => from <= position) ?? statements[0]
 }
 
+/** A part of a text. If it has one statement it ends there, so that it can be a subquery: `select 1; -- note` cannot. */
+export function statementWithin(text: string, from: number, to: number): StatementRange {
+  const part = text.slice(from, to)
+  const [one, another] = splitStatements(part)
+  const length = one && !another ? one.to : part.length
+  return { from, to: from + length, text: part.slice(0, length) }
+}
+
 /** The words of a statement outside of quotes, comments and parentheses, in capitals. */
 export function wordsOf(text: string): string[] {
   const words: string[] = []

@@ -3,7 +3,7 @@ import { before, test } from 'node:test'
 import fc from 'fast-check'
 import { loadGrammar } from '../../src/sql/grammar.ts'
 import { parseStatements } from '../../src/sql/statements.ts'
-import { changesCatalog, splitStatements } from '../../src/sql-text/statements.ts'
+import { changesCatalog, splitStatements, statementWithin } from '../../src/sql-text/statements.ts'
 import { setup, type TestUser } from '../support/service/setup.ts'
 
 const texts = [
@@ -172,6 +172,14 @@ test("any valid SQL is split as by PostgreSQL's grammar", () => {
     { numRuns: 2000 },
   )
   assert.ok(read > 1500, `only ${read} texts were SQL`)
+})
+
+test('a part of a text ends with its statement, and is whole if it has none or several', () => {
+  const within = (text: string) => statementWithin(`xx${text}yy`, 2, 2 + text.length)
+  const whole = '/* a */ select ; -- note; /* b */'
+  assert.deepEqual(within(whole), { from: 2, to: 16, text: '/* a */ select' })
+  for (const text of ['select 1; select 2; -- note', ' -- note', 'a'])
+    assert.deepEqual(within(text), { from: 2, to: 2 + text.length, text })
 })
 
 test('a text of any length is split in linear time', () => {

@@ -6,7 +6,12 @@ import { Compartment, EditorState, type StateEffect, Text } from '@codemirror/st
 import { EditorView } from '@codemirror/view'
 import { effect, useSignalEffect } from '@preact/signals'
 import { useLayoutEffect, useRef } from 'preact/hooks'
-import { type StatementRange, splitStatements, statementAt } from '../../../src/sql-text/statements.ts'
+import {
+  type StatementRange,
+  splitStatements,
+  statementAt,
+  statementWithin,
+} from '../../../src/sql-text/statements.ts'
 import { catalog } from '../../api/catalog.ts'
 import { changeDraft, currentDraft, currentId, type Draft } from '../drafts.ts'
 import { sqlLanguage } from './completion.ts'
@@ -101,7 +106,7 @@ function handleOf(view: EditorView): EditorHandle {
     current: () => {
       closeCompletion(view)
       const { from, to, head, empty } = view.state.selection.main
-      return empty ? statementAt(text(), head) : { from, to, text: view.state.sliceDoc(from, to) }
+      return empty ? statementAt(text(), head) : statementWithin(text(), from, to)
     },
     all: () => splitStatements(text()),
     mark: (position, message) => {

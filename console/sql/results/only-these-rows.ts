@@ -5,8 +5,10 @@ import type { ResultColumn } from '../../result/worker/protocol.ts'
 export const onlyTheseRows = (statement: string, column: string, value: string | null) =>
   `select * from ${rowsOf(statement)}\nwhere ${shownName(column)} ${value === null ? 'is null' : `= ${quoteLiteral(value)}`}`
 
-/** After spaces and comments. */
-const isQuery = /^(\s|--.*\n|\/\*[\s\S]*?\*\/)*(select|with|values|table)\b/i
+/** After spaces, comments and parentheses. Each begins with other characters, so that no text takes long. */
+const isQuery = /^(?:[\s(]|--[^\n]*\n|\/\*(?:[^*]|\*(?!\/))*\*\/)*(select|with|values|table)\b/i
+/** They have no =, or one that compares areas or counts points; and their arrays. */
+const hasNoEquality = /^_?(json|xml|point|polygon|box|circle|path|raster|geometry|geography)$/
 const longestValue = 1_000
 
 /** Undefined if `onlyTheseRows` works for a value of a column. */
@@ -19,7 +21,7 @@ export function whyNotOnly(
   if (!isQuery.test(statement)) return 'Only the rows of a SELECT can be filtered'
   if (columns.filter((column) => column.name === name).length > 1)
     return `The result has several columns ${name}`
-  if (type === 'geometry' || /^(json|xml|point|polygon|box|raster)$/.test(pgtype))
+  if (type === 'geometry' || hasNoEquality.test(pgtype))
     return `Values of type ${pgtype || type} cannot be compared`
   return value !== null && value.length > longestValue ? 'The value is too long' : undefined
 }

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { onlyTheseRows, whyNotOnly } from '../../../console/sql/results/only-these-rows.ts'
 import { setup } from '../../support/service/setup.ts'
 import { openConsole } from '../support/open-console.ts'
-import { editor, run, summary } from '../support/sql-page.ts'
+import { editor, summary, write } from '../support/sql-page.ts'
 
 test('the filter of a cell finds the rows with its value, of each type as the service writes it', async (t) => {
   const { user } = await setup(t)
@@ -43,6 +43,12 @@ test('what cannot be filtered by a value says why', () => {
     { name: 'twice', type: 'string', pgtype: 'text' },
     { name: 'j', type: 'string', pgtype: 'json' },
     { name: 'g', type: 'geometry', pgtype: 'geometry' },
+    ...['circle', 'path', 'geography', '_json', '_xml', '_point', '_box'].map((pgtype) => ({
+      name: pgtype,
+      type: 'string',
+      pgtype,
+    })),
+    { name: 'texts', type: 'string', pgtype: '_text' },
   ]
   const why = (at: number, text = ' -- all\n select 1', value: string | null = '1') =>
     whyNotOnly(text, columns, { at, value })
@@ -52,13 +58,23 @@ test('what cannot be filtered by a value says why', () => {
   assert.match(why(1)!, /several columns twice/)
   assert.match(why(3)!, /json/)
   assert.match(why(4)!, /geometry/)
+  for (let at = 5; at < columns.length - 1; at++)
+    assert.equal(why(at), `Values of type ${columns[at]!.pgtype} cannot be compared`)
+  assert.equal(why(columns.length - 1), undefined)
   assert.match(why(0, undefined, 'x'.repeat(1_001))!, /too long/)
+  assert.equal(why(0, '/* a **/ ( -- b\n (select 1) union select 2)'), undefined)
+  const begun = performance.now()
+  assert.match(why(0, '/**/'.repeat(30))!, /SELECT/)
+  assert.ok(performance.now() - begun < 1_000, 'many comments take no time')
 })
 
 test('Filter beside a cell writes the statement into a new draft, with the values of parameters, and runs nothing', async (t) => {
   const { page, signInAt } = await openConsole(t)
   await signInAt('/sql')
-  await run(page, "select i, 'kind ' || i % 3 as kind from generate_series(1, 9) i")
+  await write(page, "select i, 'kind ' || i % 3 as kind from generate_series(1, 9) i; -- all")
+  // A selection is run as it is.
+  await page.keyboard.press('Control+a')
+  await page.keyboard.press('Control+Enter')
   await page.getByRole('gridcell', { name: 'kind 1' }).first().dblclick()
   await page.getByRole('complementary').getByRole('button', { name: 'Filter' }).click()
   await editor(page).getByText('where kind = ').waitFor()
