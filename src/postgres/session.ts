@@ -6,6 +6,7 @@ import type { SessionTarget } from './session-target.ts'
 import { cancelStatement } from './wire/cancel.ts'
 import { CollectedRows, type WireRow } from './wire/collected-rows.ts'
 import { dropWhenSilent, limitSilence, socketOf, traffic } from './wire/drop-when-silent.ts'
+import type { OwnText } from './wire/extended-messages.ts'
 import { RowCounts } from './wire/row-counts.ts'
 import type { WireHandler, WireOutcome } from './wire/wire-handler.ts'
 import { WireQuery, type WireText } from './wire/wire-query.ts'
@@ -102,12 +103,13 @@ export class Session {
     return this.onClient(() => this.#ask(() => this.client.query<R>(text, values)))
   }
 
-  /** Sends some of our statements together. Returns the rows of each; rejects with the first error. */
-  ask(texts: readonly WireText[]): Promise<readonly (readonly WireRow[])[]> {
+  /** Sends some of our statements together. Returns the rows of each; rejects with the first error, after which none is run. */
+  ask(texts: readonly (string | OwnText)[]): Promise<readonly (readonly WireRow[])[]> {
     return this.#ask(async () => {
       const rows = new CollectedRows()
+      const own = texts.map((text) => (typeof text === 'string' ? { sql: text } : text))
       // They are not rows of the caller's statements.
-      await this.#send(texts, rows, new RowCounts()).done
+      await this.#send([own], rows, new RowCounts()).done
       return rows.whole()
     })
   }

@@ -92,6 +92,24 @@ test('statements that are sent together are answered in order, one of them in bi
   })
 })
 
+test('statements that are sent together end with the first that fails: a begin that is cancelled opens no other transaction', async (t) => {
+  const admin = await adminOf(t)
+  await admin.use(async (session) => {
+    const write = { sql: 'create table written as select 1' }
+    await assert.rejects(session.ask(['select 1 / 0', write, 'select 2']), { code: '22012' })
+    assert.equal(session.transactionStatus, 'I')
+    const readOnly = 'begin isolation level repeatable read read only'
+    await assert.rejects(session.ask([readOnly, 'select 1 / 0', 'rollback', write]), { code: '22012' })
+    assert.equal(session.transactionStatus, 'E')
+    await session.query('rollback')
+    const [found] = await session.ask([`select to_regclass('written')`])
+    assert.deepEqual(found, [[null]])
+    const [, isolation] = await session.ask([readOnly, 'show transaction_isolation'])
+    assert.equal(String(isolation![0]![0]), 'repeatable read')
+    await assert.rejects(session.ask([write]), { code: '25006' })
+  })
+})
+
 test('a page of keys is correct before and after other work on its connection', async (t) => {
   const { user } = await setup(t)
   const keys = keysClient(user)

@@ -4,7 +4,7 @@ import type { WireHandler, WireOutcome } from './wire-handler.ts'
 /** The values of a row, in the format that was asked for. */
 export type WireRow = readonly (Buffer | null)[]
 
-/** Keeps the rows of each message of a flight, of any length: for statements of ours, which limit what they answer. */
+/** Keeps the rows of each of our statements, of any length: they limit what they answer. */
 export class CollectedRows implements WireHandler {
   readonly longestRow = Number.POSITIVE_INFINITY
   readonly #answers: WireRow[][] = [[]]
@@ -14,12 +14,15 @@ export class CollectedRows implements WireHandler {
     this.#answers.at(-1)!.push(readRow(buffer, start))
   }
 
-  answered({ error }: WireOutcome): void {
-    this.#error ??= error
+  commandComplete(): void {
     this.#answers.push([])
   }
 
-  /** The rows by message. Throws the first error, like `pg`. */
+  answered({ error }: WireOutcome): void {
+    this.#error ??= error
+  }
+
+  /** The rows by statement. Throws the error, like `pg`. */
   whole(): readonly (readonly WireRow[])[] {
     if (this.#error) throw wireFailure(this.#error)
     return this.#answers.slice(0, -1)

@@ -11,10 +11,13 @@ export type OwnText = Readonly<{
   isBinary?: boolean
 }>
 
-/** Nothing is described: the reader knows the columns. */
-export function ownMessages({ sql, values = [], name = '', isPrepared, isBinary }: OwnText): Buffer {
+/** With one Sync, so that the server skips all that follows an error. Nothing is described: the reader knows the columns. */
+export const ownMessages = (texts: readonly OwnText[]): Buffer =>
+  Buffer.concat([...texts.flatMap(messagesOf), sync])
+
+function messagesOf({ sql, values = [], name = '', isPrepared, isBinary }: OwnText): readonly Buffer[] {
   const parse = isPrepared ? [] : [message('P', `${name}\0`, `${sql}\0`, int16(0))]
-  return Buffer.concat([...parse, bindMessage(values, name, isBinary), execute, sync])
+  return [...parse, bindMessage(values, name, isBinary), execute]
 }
 
 /** All values are text. */

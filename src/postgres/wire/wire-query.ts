@@ -12,13 +12,13 @@ import { readWireError, type WireError } from './wire-error.ts'
 import type { WireHandler, WireOutcome } from './wire-handler.ts'
 import { messages } from './wire-messages.ts'
 
-/** One simple query message, as text or bytes, or one statement with parameters. */
-export type WireText = string | Buffer | BoundText | OwnText
+/** One simple query message, as text or bytes; one statement with parameters; or some of ours, of which an error skips the rest. */
+export type WireText = string | Buffer | BoundText | readonly OwnText[]
 
 /**
  * A query on a `pg` connection, read directly from its socket: rows and COPY data never become objects. While it runs,
  * nothing else may use the client; afterwards the client works as before. Several messages are sent together and run
- * one after the other, even after an error; only the first may be bytes or a BoundText.
+ * one after the other, even after an error; only the first may be another than a text.
  */
 export class WireQuery {
   /** Settles with the outcome of the last message; rejects only if the connection is lost. */
@@ -57,7 +57,8 @@ export class WireQuery {
     if (Buffer.isBuffer(first)) sendLong(this.#socket, queryMessage(first))
     else if (typeof first === 'object' && 'bind' in first)
       this.#bound = new BoundQuery(this.#socket, first, texts.slice(1) as string[])
-    else this.#socket.write(messagesOf(texts as (string | OwnText)[]))
+    else if (isOwn(first)) this.#socket.write(ownMessages(first))
+    else this.#socket.write(queryMessages(texts as string[]))
   }
 
   /** The kernel buffers megabytes over TCP, but only some 200 KB over a Unix socket. */
@@ -269,12 +270,7 @@ export class WireQuery {
   }
 }
 
-function messagesOf(texts: readonly (string | OwnText)[]): Buffer {
-  if (texts.every((text) => typeof text === 'string')) return queryMessages(texts as string[])
-  return Buffer.concat(
-    texts.map((text) => (typeof text === 'string' ? queryMessages([text]) : ownMessages(text))),
-  )
-}
+const isOwn = (text: WireText | undefined): text is readonly OwnText[] => Array.isArray(text)
 
 const nothing = () => undefined
 const empty = Buffer.alloc(0)
