@@ -105,8 +105,14 @@ export class Session {
 
   /** Sends some of our statements together. Returns the rows of each; rejects with the first error, after which none is run. */
   ask(texts: readonly (string | OwnText)[]): Promise<readonly (readonly WireRow[])[]> {
+    return this.#collect(texts, new CollectedRows())
+  }
+
+  #collect(
+    texts: readonly (string | OwnText)[],
+    rows: CollectedRows,
+  ): Promise<readonly (readonly WireRow[])[]> {
     return this.#ask(async () => {
-      const rows = new CollectedRows()
       const own = texts.map((text) => (typeof text === 'string' ? { sql: text } : text))
       // They are not rows of the caller's statements.
       await this.#send([own], rows, new RowCounts()).done
@@ -132,8 +138,10 @@ export class Session {
   /** The same past `pg`, for values as text and an answer as bytes: nothing is described. */
   async lookFast(name: string, sql: string, values: readonly (string | null)[]): Promise<readonly WireRow[]> {
     const wasClean = this.#isClean
-    const [rows] = await this.ask([{ name, sql, values, isPrepared: this.#prepared.has(name) }])
-    this.#prepared.add(name)
+    const isPrepared = this.#prepared.has(name)
+    // It stays prepared even if it fails.
+    const answer = new CollectedRows(() => this.#prepared.add(name))
+    const [rows] = await this.#collect([{ name, sql, values, isPrepared }], answer)
     this.#isClean = wasClean
     return rows!
   }

@@ -73,6 +73,18 @@ test('a fast look leaves its session clean, and is repeated on a connection that
   assert.deepEqual(await admin.use(divide('1')), ['6', null])
 })
 
+test('a fast look that has failed can be repeated on the same connection before it is cleaned', async (t) => {
+  const admin = await adminOf(t)
+  await admin.use(async (session) => {
+    const divide = (by: string) => session.lookFast('divide', 'select 6 / $1::integer', [by])
+    await assert.rejects(divide('0'), { code: '22012' })
+    assert.deepEqual(await divide('2'), [[Buffer.from('3')]])
+    const wrong = () => session.lookFast('wrong', 'select nothing', [])
+    await assert.rejects(wrong, { code: '42703' })
+    await assert.rejects(wrong, { code: '42703' })
+  })
+})
+
 test('statements that are sent together are answered in order, one of them in binary and longer than a read', async (t) => {
   const admin = await adminOf(t)
   await admin.use(async (session) => {

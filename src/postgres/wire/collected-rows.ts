@@ -9,6 +9,12 @@ export class CollectedRows implements WireHandler {
   readonly longestRow = Number.POSITIVE_INFINITY
   readonly #answers: WireRow[][] = [[]]
   #error: WireError | null = null
+  /** Called when the server has parsed a statement. */
+  readonly parsed: () => void
+
+  constructor(parsed: () => void = () => undefined) {
+    this.parsed = parsed
+  }
 
   dataRow(buffer: Buffer, start: number): void {
     this.#answers.at(-1)!.push(readRow(buffer, start))

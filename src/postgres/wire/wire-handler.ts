@@ -7,6 +7,8 @@ import type { WireError } from './wire-error.ts'
 export type WireHandler = {
   /** A longer row is neither collected nor delivered. By default 64 KB, for statements whose rows are ignored. */
   longestRow?: number
+  /** The server has parsed a statement, and has it under its name. */
+  parsed?(): void
   rowDescription?(buffer: Buffer, start: number, end: number): void
   /** A row was longer than `longestRow`. */
   rowTooLong?(): void

@@ -1,5 +1,6 @@
 /** Types of the messages that a server sends in answer to a query. */
 export const messages = {
+  parseComplete: 0x31,
   parameterDescription: 0x74,
   rowDescription: 0x54,
   dataRow: 0x44,

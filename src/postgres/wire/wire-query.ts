@@ -165,6 +165,9 @@ export class WireQuery {
       case messages.error:
         this.#fail(readWireError(buffer, start, end))
         break
+      case messages.parseComplete:
+        this.#handler.parsed?.()
+        break
       case messages.parameterDescription:
         this.#bound?.goOn(buffer, start)
         break
