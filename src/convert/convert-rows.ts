@@ -12,7 +12,7 @@ import {
 } from './gdal-formats.ts'
 import { requireSandbox, runConverter } from './run-converter.ts'
 
-/** Why GDAL has written no file. */
+/** Why no file was written. */
 export class ConversionError extends Error {
   readonly isStopped: boolean
 

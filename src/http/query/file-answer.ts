@@ -7,6 +7,7 @@ import { finished } from 'node:stream/promises'
 import type { Principal } from '../../auth/account.ts'
 import { ConversionError } from '../../convert/convert-rows.ts'
 import { type Converter, type ConverterState, openConverter } from '../../convert/converter.ts'
+import { explainDiskError } from '../../convert/disk-error.ts'
 import { type GdalFormat, rowsFile } from '../../convert/gdal-formats.ts'
 import { writeFile } from '../../convert/write-file.ts'
 import { errors } from '../../errors.ts'
@@ -190,7 +191,7 @@ async function spoolRows<T extends RowFormat>(
     return rows!
   } catch (error) {
     file.destroy()
-    throw file.bytesWritten > maxBytes ? tooLarge(query.format) : error
+    throw file.bytesWritten > maxBytes ? tooLarge(query.format) : explainDiskError(error)
   }
 }
 

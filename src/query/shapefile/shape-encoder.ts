@@ -45,6 +45,7 @@ export class ShapeEncoder {
 
   #point(shape: number, dimensions: number): number {
     const [wkb, view, { box }] = [this.#wkb, this.#view, this]
+    box.set(noBox)
     const x = wkb.getFloat64(5, true)
     const y = wkb.getFloat64(13, true)
     if (Number.isNaN(x) && Number.isNaN(y)) return 0

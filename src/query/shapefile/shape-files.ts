@@ -9,6 +9,7 @@ export class ShapeFiles {
   readonly #shp: GrowingFile
   readonly #shx: GrowingFile
   readonly #dbf: GrowingFile
+  readonly #layer: ShapeLayer
   readonly #fields: readonly DbfField[]
   readonly #recordBytes: number
   #rows = 0
@@ -16,20 +17,23 @@ export class ShapeFiles {
   #place = headingBytes / 2
 
   static async open(path: string, layer: ShapeLayer, fields: readonly DbfField[]): Promise<ShapeFiles> {
-    const [shp, shx, dbf] = await Promise.all(
-      ['shp', 'shx', 'dbf'].map(async (ending) => new GrowingFile(await open(`${path}.${ending}`, 'w'))),
-    )
-    const files = new ShapeFiles(shp!, shx!, dbf!, fields)
+    const [shp, shx, dbf] = await openAll(['shp', 'shx', 'dbf'].map((ending) => `${path}.${ending}`))
+    const files = new ShapeFiles([shp!, shx!, dbf!], layer, fields)
     shp!.add(heading(layer, shpBytes(layer)))
     shx!.add(heading(layer, shxBytes(layer)))
     dbf!.add(dbfHeading(fields, layer.rows, new Date()))
     return files
   }
 
-  private constructor(shp: GrowingFile, shx: GrowingFile, dbf: GrowingFile, fields: readonly DbfField[]) {
+  private constructor(
+    [shp, shx, dbf]: readonly [GrowingFile, GrowingFile, GrowingFile],
+    layer: ShapeLayer,
+    fields: readonly DbfField[],
+  ) {
     this.#shp = shp
     this.#shx = shx
     this.#dbf = dbf
+    this.#layer = layer
     this.#fields = fields
     this.#recordBytes = recordBytes(fields)
   }
@@ -72,8 +76,10 @@ export class ShapeFiles {
     await Promise.all([this.#shp, this.#shx, this.#dbf].map((file) => file.flush()))
   }
 
-  /** Writes the rest. */
+  /** Writes the rest. Fails if there are fewer or more rows than the headings say. */
   async end(): Promise<void> {
+    const { kind, rows } = this.#layer
+    if (this.#rows !== rows) throw new Error(`${this.#rows} rows instead of ${rows} in layer ${kind}`)
     this.#dbf.add(Buffer.of(endOfDbf))
     await this.flush()
   }
@@ -81,6 +87,16 @@ export class ShapeFiles {
   async close(): Promise<void> {
     await Promise.all([this.#shp, this.#shx, this.#dbf].map((file) => file.close()))
   }
+}
+
+/** All of them, or none. */
+async function openAll(paths: readonly string[]): Promise<readonly GrowingFile[]> {
+  const opened = await Promise.allSettled(paths.map((path) => open(path, 'w')))
+  const files = opened.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
+  const failed = opened.find((one) => one.status === 'rejected')
+  if (!failed) return files.map((file) => new GrowingFile(file))
+  await Promise.all(files.map((file) => file.close()))
+  throw failed.reason
 }
 
 /** The sizes of the .shp, the .shx and, at most, the .dbf of a layer. */

@@ -1,6 +1,7 @@
 import { mkdir, open, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ConversionError } from '../../convert/convert-rows.ts'
+import { explainDiskError } from '../../convert/disk-error.ts'
 import { zipFiles } from '../../convert/zip-files.ts'
 import { rowNumber } from './dbf.ts'
 import { fileSizes, ShapeFiles } from './shape-files.ts'
@@ -18,8 +19,16 @@ export type ShapeConversion = Readonly<{
   signal: AbortSignal
 }>
 
-/** Writes the rows as a zip with a shapefile for each layer, and returns its path. */
+/** Writes the rows as a zip with a shapefile for each layer, and returns its path. A ConversionError says why it cannot. */
 export async function writeShapefiles(conversion: ShapeConversion): Promise<string> {
+  try {
+    return await writeLayers(conversion)
+  } catch (error) {
+    throw explainDiskError(error)
+  }
+}
+
+async function writeLayers(conversion: ShapeConversion): Promise<string> {
   const { directory, spool, table, name, signal } = conversion
   const { layers, fields, notes } = table
   requireSizes(layers.flatMap((layer) => fileSizes(layer, fields)))

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readlink, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { kindOfCode } from '../../../src/query/files/file-geometry.ts'
 import type { DbfField } from '../../../src/query/shapefile/dbf.ts'
-import { emptyBox } from '../../../src/query/shapefile/shape-encoder.ts'
+import { emptyBox, ShapeEncoder } from '../../../src/query/shapefile/shape-encoder.ts'
+import { ShapeFiles } from '../../../src/query/shapefile/shape-files.ts'
 import type { ShapeLayer } from '../../../src/query/shapefile/shape-rows.ts'
 import { writeShapefiles } from '../../../src/query/shapefile/write-shapefiles.ts'
 
@@ -17,6 +19,47 @@ test('shapefiles that together would have more than 4 GB are refused before a fi
   await assert.rejects(write(layers), reason)
   await assert.rejects(write([pointLayer('point', 1.3 * rows)]), /a file of it would have more than 2 GB/)
   assert.deepEqual(await readdir(directory), ['shapes'])
+})
+
+test('a shapefile with fewer rows than its headings say is an error', async (t) => {
+  const { write } = await conversionIn(t)
+  await assert.rejects(write([pointLayer('point', 1)]), { message: '0 rows instead of 1 in layer point' })
+})
+
+test('a disk that is full is the reason why there is no shapefile', async (t) => {
+  const { directory, write } = await conversionIn(t)
+  await symlink('/dev/full', join(directory, 'output.zip'))
+  const reason = { name: 'ConversionError', message: 'the disk of the server is full' }
+  await assert.rejects(write([pointLayer('point', 0)]), reason)
+})
+
+test('if one file of a shapefile cannot be opened, the others are closed', async (t) => {
+  const { directory } = await conversionIn(t)
+  await mkdir(join(directory, 'a.shx'))
+  await assert.rejects(ShapeFiles.open(join(directory, 'a'), pointLayer('point', 0), []), { code: 'EISDIR' })
+  const descriptors = await readdir('/proc/self/fd')
+  const links = await Promise.all(
+    descriptors.map((name) => readlink(`/proc/self/fd/${name}`).catch(() => '')),
+  )
+  assert.deepEqual(
+    links.filter((path) => path.startsWith(directory)),
+    [],
+  )
+})
+
+test('the box of a point has no Z or M of the point before it', () => {
+  const encoder = new ShapeEncoder()
+  const wkb = Buffer.alloc(37)
+  wkb[0] = 1
+  const encode = (dimensions: number, values: readonly number[]) => {
+    for (const [at, value] of values.entries()) wkb.writeDoubleLE(value, 5 + 8 * at)
+    encoder.encode(new DataView(wkb.buffer, wkb.byteOffset), kindOfCode(1 + 1000 * dimensions))
+    return [...encoder.box]
+  }
+  const none = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]
+  assert.deepEqual(encode(3, [1, 2, 3, 4]), [1, 1, 2, 2, 3, 3, 4, 4])
+  assert.deepEqual(encode(2, [1, 2, 5]), [1, 1, 2, 2, ...none, 5, 5])
+  assert.deepEqual(encode(0, [6, 7]), [6, 6, 7, 7, ...none, ...none])
 })
 
 const pointLayer = (kind: string, rows: number): ShapeLayer => ({
