@@ -28,6 +28,6 @@ export type ResultStatistics = Readonly<{
 }>
 
 export const mostCommon = 5
-/** Longer texts are compared and shown by their beginning. */
+/** Of longer texts only the beginning is shown. */
 export const longestText = 100
 export const mostStatisticsColumns = 100

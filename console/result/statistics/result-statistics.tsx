@@ -1,6 +1,7 @@
 import { formatCount, plural } from '../../parts/format.ts'
 import { Load, useLoaded } from '../../parts/loading.tsx'
 import type { ViewProps } from '../view-props.ts'
+import type { ColumnStatistics } from './column-statistics.ts'
 import { StatisticsTable } from './statistics-table.tsx'
 
 /** What the columns of a result contain, counted in all rows that the browser has. */
@@ -15,7 +16,7 @@ export default function ResultStatisticsView({ result, look }: ViewProps) {
               {look.isPart
                 ? `Counted in the ${formatCount(rows)} rows that are shown, not in all.`
                 : `Counted in all ${plural(rows, 'row')}.`}
-              {sampled < rows && ` Distributions and extents are of ${formatCount(sampled)} of them.`}
+              {sampled < rows && ` ${sampledParts(columns)} are of ${formatCount(sampled)} of them.`}
             </p>
             <StatisticsTable columns={columns} source="all" leftOut={leftOut} />
           </div>
@@ -24,3 +25,9 @@ export default function ResultStatisticsView({ result, look }: ViewProps) {
     </div>
   )
 }
+
+/** Most frequent values are counted in all rows, unless there are too many distinct ones. */
+const sampledParts = (columns: readonly ColumnStatistics[]) =>
+  columns.some(({ hasMoreDistinct }) => hasMoreDistinct)
+    ? 'Distributions, extents and the most frequent of over 10,000 distinct values'
+    : 'Distributions and extents'

@@ -66,8 +66,8 @@ function Line({ column, source }: LineProps) {
       )}
       <td>{distribution && <Bars name={name} distribution={distribution} />}</td>
       <td class="value">
-        {common.slice(0, mostCommon).map(({ value, share }) => (
-          <div key={value}>
+        {common.slice(0, mostCommon).map(({ value, share }, at) => (
+          <div key={at}>
             {value === '' ? <i class="muted">empty</i> : value} <span class="muted">{percent(share)}</span>
           </div>
         ))}

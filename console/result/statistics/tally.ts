@@ -38,6 +38,7 @@ export function readStatistics(columns: readonly ResultColumn[], { count, row }:
 
 type Ordered = Readonly<{ at: number; value: string }>
 
+/** A value is counted by its key: itself, or of a long text the beginning, the length and a checksum. */
 class Tally {
   readonly #column: ResultColumn
   readonly #type: string
@@ -47,7 +48,7 @@ class Tally {
   readonly #sample: string[] = []
   #hasMoreDistinct = false
   #nulls = 0
-  /** The least and the largest number, time or text. */
+  /** The least and the largest number or time. Only the database can order texts. */
   #least: Ordered | undefined
   #largest: Ordered | undefined
   #box: number[] | undefined
@@ -61,7 +62,7 @@ class Tally {
 
   add(value: string | null, isSampled: boolean): void {
     if (value === null) this.#nulls++
-    else if (this.#hasValues) this.#count(this.#textOf(value), isSampled)
+    else if (this.#hasValues) this.#count(this.#keyOf(value), isSampled)
     else if (isSampled) this.#extend(value)
   }
 
@@ -78,10 +79,10 @@ class Tally {
     }
   }
 
-  /** As PostgreSQL writes it. */
-  #textOf(value: string): string {
+  /** Numbers and times are as PostgreSQL writes them. */
+  #keyOf(value: string): string {
     if (this.#column.type === 'date') return shownTime(value, this.#column.pgtype).replace(/ UTC$/, '+00')
-    return value.length > longestText ? value.slice(0, longestText) : value
+    return this.#read ? value : keyOf(value)
   }
 
   #count(value: string, isSampled: boolean): void {
@@ -89,14 +90,14 @@ class Tally {
     if (known !== undefined || this.#counts.size < mostDistinct) this.#counts.set(value, (known ?? 0) + 1)
     else this.#hasMoreDistinct = true
     if (isSampled) this.#sample.push(value)
-    const one = { at: this.#read?.(value) ?? 0, value }
+    if (!this.#read) return
+    const one = { at: this.#read(value), value }
     if (!Number.isFinite(one.at)) return
     if (!this.#least || this.#isLess(one, this.#least)) this.#least = one
     if (!this.#largest || this.#isLess(this.#largest, one)) this.#largest = one
   }
 
   #isLess(one: Ordered, other: Ordered): boolean {
-    if (!this.#read) return one.value < other.value
     if (one.at !== other.at) return one.at < other.at
     // Whole numbers of which JavaScript keeps too few digits.
     const areWhole = one.value !== other.value && isWhole.test(one.value) && isWhole.test(other.value)
@@ -111,13 +112,12 @@ class Tally {
       .filter(([, count]) => count > 1)
       .sort(([, a], [, b]) => b - a)
       .slice(0, mostCommon)
-      .map(([value, count]) => ({ value, share: count / all }))
+      .map(([key, count]) => ({ value: shownKey(key), share: count / all }))
   }
 
   #bounds(): readonly string[] {
-    if (!this.#least || !this.#largest || hasNoOrder.test(this.#type)) return []
     const read = this.#read
-    if (!read) return [this.#least.value, this.#largest.value]
+    if (!read || !this.#least || !this.#largest) return []
     const sorted = this.#sample
       .map((value) => ({ at: read(value), value }))
       .filter(({ at }) => Number.isFinite(at))
@@ -141,7 +141,22 @@ class Tally {
 }
 
 const isWhole = /^-?\d+$/
-const hasNoOrder = /^(json|jsonb|xml|_.*)$/
+
+const keyOf = (text: string) =>
+  text.length > longestText ? `${text.slice(0, longestText)} ${text.length} ${checksum(text)}` : text
+
+const shownKey = (key: string) => (key.length > longestText ? `${key.slice(0, longestText)}…` : key)
+
+/** Of 64 bits. */
+function checksum(text: string): string {
+  let [one, other] = [0xdeadbeef, 0x41c6ce57]
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    one = Math.imul(one ^ code, 2654435761)
+    other = Math.imul(other ^ code, 1597334677)
+  }
+  return `${one} ${other}`
+}
 
 function countsOf(values: readonly string[]): ReadonlyMap<string, number> {
   const counts = new Map<string, number>()
