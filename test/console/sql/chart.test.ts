@@ -107,6 +107,36 @@ test('several series have different patterns, and pointer and keyboard can read 
   await assertAccessibleEverywhere(page)
 })
 
+test('the points of a cloud are never drawn beside the axes of another size', async (t) => {
+  const { page, signInAt } = await openConsole(t)
+  await signInAt('/sql')
+  await run(page, 'select i as x, i * i % 97 as n from generate_series(1, 500) i')
+  await page.getByRole('tab', { name: 'Chart' }).click()
+  await choose(page, 'Chart type', 'scatter')
+  await page.locator('.chart-canvas g[fill-opacity] path').first().waitFor()
+  // Width and points after each change of the picture.
+  const seen = await page.locator('.chart-canvas').evaluateHandle((canvas) => {
+    const drawn: { width: string; points: string }[] = []
+    const look = () => {
+      const paths = [...canvas.querySelectorAll('g[fill-opacity] path')]
+      const width = canvas.querySelector('svg')!.getAttribute('width')!
+      drawn.push({ width, points: paths.map((path) => path.getAttribute('d')).join('') })
+    }
+    look()
+    new MutationObserver(look).observe(canvas, { subtree: true, childList: true, attributes: true })
+    return drawn
+  })
+  const { width, height } = page.viewportSize()!
+  await page.setViewportSize({ width: width - 200, height })
+  const drawn = await eventually(async () => {
+    const all = await seen.jsonValue()
+    assert.ok(all.at(-1)!.width !== all[0]!.width && all.at(-1)!.points !== '')
+    return all
+  })
+  for (const { width, points } of drawn.filter((one) => one.points !== ''))
+    assert.ok(!drawn.some((other) => other.width !== width && other.points === points), width)
+})
+
 test('the chart settings stay with the draft and are saved with the query', async (t) => {
   const { page, user, signInAt } = await openConsole(t)
   await signInAt('/sql')
