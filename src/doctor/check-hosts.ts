@@ -1,6 +1,7 @@
 import type { Config } from '../config/config.ts'
 import type { CheckDocument } from '../contract/documents.ts'
 import { hostRole, type Replication } from '../hosts/host-role.ts'
+import { countDatabases } from '../hosts/host-store.ts'
 import type { Installation } from '../hosts/installation.ts'
 import { controlOnlyAdvice } from '../hosts/prepare-hosts.ts'
 import { answerWithin } from '../postgres/answer-within.ts'
@@ -18,10 +19,17 @@ export async function checkHosts(
   config: Config,
   processes: number,
 ): Promise<readonly CheckDocument[]> {
+  const { control, hosts } = installation.databases
   const checks = await Promise.all(
-    installation.databases.hosts.all().map((host) => checkHost(installation, config, host, processes)),
+    hosts.all().map((host) => checkHost(installation, config, host, processes)),
   )
-  return checks.flat()
+  const unread = (await countDatabases(control)).filter(({ id }) => !hosts.has(id))
+  return [...checks.flat(), ...unread.map(({ name }) => unreadCheck(name))]
+}
+
+function unreadCheck(name: string): CheckDocument {
+  const advice = `The address of this host cannot be read here, as a file that it names is missing (see the log): its users get 503. Put the file there, or give another address (cartage host add ${name})`
+  return { name: `host ${name}`, status: 'fail', advice }
 }
 
 async function checkHost(

@@ -1,5 +1,5 @@
 import { errors } from '../errors.ts'
-import { addressOf } from '../postgres/hosts.ts'
+import { knownAddress } from '../postgres/hosts.ts'
 import { countDatabases } from './host-store.ts'
 import type { Installation } from './installation.ts'
 
@@ -23,7 +23,7 @@ export async function listHosts({ databases }: Installation): Promise<readonly L
   const known = await countDatabases(databases.control)
   return known.map(({ id, acceptsUsers, ...host }) => ({
     ...host,
-    address: addressOf(databases.hosts.get(id)),
+    address: knownAddress(databases.hosts, id),
     accepts_users: acceptsUsers,
     control_only: databases.hosts.isControlOnly(id),
   }))

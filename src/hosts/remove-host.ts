@@ -36,10 +36,11 @@ export async function removeHost(installation: Installation, name: string, isLos
       ...(isLost && { details: { lost: true } }),
     })
     await announceChange(tx)
-    // From the commit on this process may forget it.
-    return hosts.get(host.id)
+    // From the commit on this process may forget it. It never knew one whose address it cannot read.
+    return hosts.has(host.id) ? hosts.get(host.id) : undefined
   })
   await awaitCaches(control, log)
+  if (!removed) return
   hosts.forget(removed.id)
   const apart = databases.withHost(removed)
   try {

@@ -178,6 +178,10 @@ export class Hosts {
   }
 }
 
+/** For a list: of a host whose address this process cannot read, `unknown`. */
+export const knownAddress = (hosts: Hosts, id: number) =>
+  hosts.has(id) ? addressOf(hosts.get(id)) : 'unknown'
+
 export const placeOf = ({ hostId, database }: TenantDatabase) => `${hostId}/${database}`
 
 export const firstHostId = 1

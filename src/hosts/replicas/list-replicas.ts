@@ -1,13 +1,13 @@
 import type { ReplicaDocument } from '../../contract/documents.ts'
 import { errors } from '../../errors.ts'
-import { addressOf, hostFromUrl } from '../../postgres/hosts.ts'
+import { knownAddress } from '../../postgres/hosts.ts'
 import { countDatabases } from '../host-store.ts'
 import type { Installation } from '../installation.ts'
 import { readSealedReplicas } from './replica-store.ts'
 
 /** The replicas of one host, or of all. Queries only the control database. */
 export async function listReplicas(
-  { databases: { control }, secrets }: Installation,
+  { databases: { control, hosts: registered } }: Installation,
   host?: string,
 ): Promise<readonly ReplicaDocument[]> {
   const hosts = await countDatabases(control)
@@ -15,10 +15,10 @@ export async function listReplicas(
     throw errors.notFound(`Host '${host.slice(0, 100)}'`)
   const replicas = await readSealedReplicas(control)
   return replicas
-    .map(({ hostId, name, sealedUrl, id }) => ({
+    .map(({ hostId, name, id }) => ({
       name,
       host: hosts.find((each) => each.id === hostId)?.name ?? '',
-      address: addressOf(hostFromUrl(id, name, secrets.open(sealedUrl))),
+      address: knownAddress(registered, id),
     }))
     .filter((replica) => host === undefined || replica.host === host)
 }

@@ -22,6 +22,7 @@ import {
 } from '../../contract/limits.ts'
 import { unknownMember } from '../../contract/text/json-object.ts'
 import { errors } from '../../errors.ts'
+import { namesFile } from '../../postgres/check-address.ts'
 import {
   choiceOf,
   type Parameters,
@@ -68,10 +69,10 @@ export function readMoveLimit(query: Parameters): number {
   return wholeOf(onlyKnown(query, ['limit']), 'limit', 1, maxRecords) ?? defaultMoves
 }
 
-export const readNewHost = (request: FastifyRequest) => validBody<NewHost>(request)
+export const readNewHost = (request: FastifyRequest) => withoutFiles(validBody<NewHost>(request))
 
 export function readHostChanges(request: FastifyRequest) {
-  const { url, accepts_users: acceptsUsers } = validBody<HostChanges>(request)
+  const { url, accepts_users: acceptsUsers } = withoutFiles(validBody<HostChanges>(request))
   if (url === undefined && acceptsUsers === undefined)
     throw errors.accountInvalid('Give accepts_users, url, or both')
   return { url, acceptsUsers }
@@ -84,7 +85,16 @@ export const readIsLost = (query: Parameters): boolean =>
   choiceOf(onlyKnown(query, ['lost']), 'lost', ['true', 'false']) === 'true'
 
 export const readNewReplica = (request: FastifyRequest) =>
-  validBody<Readonly<{ name: string; url: string }>>(request)
+  withoutFiles(validBody<Readonly<{ name: string; url: string }>>(request))
+
+/** A caller must not choose what every process reads from its disk: it may never end, or be missing on one machine. */
+function withoutFiles<Body extends Readonly<{ url?: string | undefined }>>(body: Body): Body {
+  if (body.url !== undefined && namesFile(body.url))
+    throw errors.hostInvalid(
+      'The address must not have sslrootcert, sslcert or sslkey: only cartage host add takes addresses with files',
+    )
+  return body
+}
 
 /** The body is optional: without one the hosts are chosen. */
 export function readDrain(request: FastifyRequest): string | undefined {

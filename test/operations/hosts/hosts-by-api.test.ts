@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { loadHosts } from '../../../src/hosts/load-hosts.ts'
 import { silentProxy } from '../../support/postgres/silent-proxy.ts'
 import { startProxy } from '../../support/postgres/tcp-proxy.ts'
 import { admin, isError, newUser, startHost } from '../../support/postgres/two-hosts.ts'
@@ -73,6 +74,12 @@ test('an address of a host is checked in a sentence without its password, and st
   await refused(hosts.add({ name: 'second', url: `postgres://u:p@${many}/x` }), /at most 16 servers/)
   await refused(hosts.add({ name: 'second', url: `postgres://${'x'.repeat(4_096)}` }), /4096 characters/)
   await refused(hosts.add({ name: 'second', url: 'http://example.org' }), /must begin with postgres/)
+  for (const parameter of ['sslrootcert', '%73slkey', 'ssl\tcert', 'sslmode=require&sslcert']) {
+    const url = `${cluster.url}?${parameter}=/dev/zero`
+    await refused(hosts.add({ name: 'second', url }), /must not have sslrootcert, sslcert or sslkey/)
+    await refused(hosts.change('second', { url }), /must not have sslrootcert/)
+    await refused(hosts.replicas('local').add({ name: 'east', url }), /must not have sslrootcert/)
+  }
   await refused(hosts.add({ name: 'local', url: cluster.url }), /comes from the configuration/)
   await refused(hosts.add({ name: 'second', url: keys.adminUrl }), /is the host 'local' already/)
   await refused(hosts.change('second', { url: cluster.url }), /There is no host 'second'/)
@@ -133,4 +140,30 @@ test('requests go on at the old address while a wrong new one is checked', async
   assert.equal((await user.sql('select 1')).total_rows, 1)
   await operator.users.delete('first')
   await operator.hosts.remove('second')
+})
+
+test('a host whose address names a file that is missing here holds up no other host and no start', async (t) => {
+  const { start } = await newInstallation(t)
+  const service = await start()
+  const { databases, secrets, installation } = service.services
+  const url = 'postgres://somebody:hunter2@127.0.0.1:1/postgres?sslmode=verify-full&sslrootcert=/nowhere.pem'
+  for (const [id, name] of [
+    [98, 'near'],
+    [99, 'far'],
+  ] as const)
+    await databases.control.query(
+      'insert into cartage.hosts (id, name, sealed_url) overriding system value values ($1, $2, $3)',
+      [id, name, secrets.seal(id === 99 ? url : url.replace(/\?.*/, ''))],
+    )
+  await loadHosts(installation)
+  const other = await start()
+  const operator = admin(other)
+  assert.deepEqual((await operator.hosts.list()).map(({ name, address }) => [name, address]).slice(1), [
+    ['near', '127.0.0.1:1'],
+    ['far', 'unknown'],
+  ])
+  const far = (await operator.doctor()).find(({ name }) => name === 'host far')
+  assert.match(far?.advice ?? '', /cannot be read here/)
+  for (const name of ['near', 'far']) await operator.hosts.remove(name)
+  assert.equal((await operator.hosts.list()).length, 1)
 })
