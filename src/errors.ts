@@ -199,7 +199,11 @@ export const errors = {
   secretWrong: (text: string) => raise('secret-wrong', 'conflict', text),
   hostInvalid: (text: string) => raise('host-invalid', 'unprocessable', text),
   hostBusy: () =>
-    raise('host-busy', 'conflict', 'Another host is being added or changed: try again when that is done'),
+    raise(
+      'host-busy',
+      'conflict',
+      'Another host is being added, changed or removed: try again when that is done',
+    ),
 
   // the database
   database: (kind: ErrorKind, message: string, extras: ErrorExtras) =>

@@ -1,13 +1,14 @@
+import type { ClientBase } from 'pg'
 import { operator, recordAudit } from '../audit/audit-store.ts'
 import { announceChange, awaitCaches } from '../auth/change-feed.ts'
 import { AppError, errors } from '../errors.ts'
-import { advisoryLocks } from '../postgres/advisory-locks.ts'
 import { addressOf, type Host, hostFromUrl } from '../postgres/hosts.ts'
-import { inTransaction } from '../postgres/transaction.ts'
+import { onConnection } from '../postgres/transaction.ts'
 import { checkCluster } from './check-cluster.ts'
-import { findHost, type KnownHost, nextHostId, saveHost } from './host-store.ts'
+import { changeUrl, findHost, insertHost, type KnownHost, nextHostId } from './host-store.ts'
 import type { Installation } from './installation.ts'
 import { loadHosts } from './load-hosts.ts'
+import { oneAtATime } from './one-at-a-time.ts'
 import { prepareHost } from './prepare-hosts.ts'
 
 /**
@@ -36,7 +37,7 @@ async function registerHost(
   check: (known: KnownHost | undefined) => void,
 ): Promise<Host> {
   checkWords(name, url)
-  return oneAtATime(installation, async () => {
+  return oneAtATime(installation, async (locked) => {
     const { control } = installation.databases
     // What another process has added just now.
     await loadHosts(installation)
@@ -44,7 +45,7 @@ async function registerHost(
     check(known)
     const host = readAddress(known?.id ?? (await nextHostId(control)), name, url)
     await prepareApart(installation, host, known?.databases ?? [])
-    await keepHost(installation, host, url, known ? 'host.changed' : 'host.added')
+    await keepHost(locked, host, installation.secrets.seal(url), known ? 'host.changed' : 'host.added')
     await loadHosts(installation)
     await awaitCaches(control, installation.log)
     return host
@@ -57,24 +58,6 @@ function checkWords(name: string, url: string): void {
   }
   if (name === 'local') throw errors.hostInvalid("The host 'local' comes from the configuration")
   if (!/^postgres(ql)?:\/\/./.test(url)) throw errors.hostInvalid('The address must begin with postgres://')
-}
-
-async function oneAtATime<T>({ databases: { control } }: Installation, work: () => Promise<T>): Promise<T> {
-  const client = await control.connect()
-  try {
-    const { rows } = await client.query<{ held: boolean }>(
-      'select pg_catalog.pg_try_advisory_lock($1, 0) as held',
-      [advisoryLocks.hosts],
-    )
-    if (!rows[0]!.held) throw errors.hostBusy()
-    return await work()
-  } finally {
-    // A lock that is not given back ends with the connection, but only a moment later.
-    await client.query('select pg_catalog.pg_advisory_unlock_all()').then(
-      () => client.release(),
-      () => client.release(true),
-    )
-  }
 }
 
 /**
@@ -96,20 +79,18 @@ async function prepareApart(
 }
 
 async function keepHost(
-  { databases, secrets }: Installation,
+  locked: ClientBase,
   host: Host,
-  url: string,
+  sealedUrl: Buffer,
   action: 'host.added' | 'host.changed',
 ): Promise<void> {
-  await inTransaction(databases.control, async (tx) => {
-    if (!(await saveHost(tx, { id: host.id, name: host.name, sealedUrl: secrets.seal(url) })))
-      throw errors.hostInvalid(`There is a replica '${host.name}' already`)
-    await recordAudit(tx, {
-      actor: operator,
-      action,
-      subject: host.name,
-      details: { address: addressOf(host) },
-    })
+  const { id, name } = host
+  await onConnection(locked, async (tx) => {
+    if (action === 'host.added' && !(await insertHost(tx, { id, name, sealedUrl })))
+      throw errors.hostInvalid(`There is a replica '${name}' already`)
+    if (action === 'host.changed' && !(await changeUrl(tx, id, sealedUrl)))
+      throw errors.hostInvalid(`There is no host '${name}'`)
+    await recordAudit(tx, { actor: operator, action, subject: name, details: { address: addressOf(host) } })
     await announceChange(tx)
   })
 }

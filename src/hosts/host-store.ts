@@ -90,13 +90,21 @@ export async function nextHostId(control: Queryable): Promise<number> {
   return rows[0]!.id
 }
 
-/** Stores a new host, or the new address of a known one. False: a replica has the name. */
-export async function saveHost(tx: ClientBase, { id, name, sealedUrl }: SealedHost): Promise<boolean> {
+/** False: a replica has the name. */
+export async function insertHost(tx: ClientBase, { id, name, sealedUrl }: SealedHost): Promise<boolean> {
   const { rowCount } = await tx.query(
     `insert into cartage.hosts (id, name, sealed_url) overriding system value
-     select $1, $2, $3 where not exists (select from cartage.replicas where name = $2)
-     on conflict (id) do update set sealed_url = excluded.sealed_url`,
+     select $1, $2, $3 where not exists (select from cartage.replicas where name = $2)`,
     [id, name, sealedUrl],
+  )
+  return rowCount === 1
+}
+
+/** False: the host was removed. */
+export async function changeUrl(tx: ClientBase, id: number, sealedUrl: Buffer): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    'update cartage.hosts set sealed_url = $2 where id = $1 and sealed_url is not null',
+    [id, sealedUrl],
   )
   return rowCount === 1
 }

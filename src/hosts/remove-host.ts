@@ -1,3 +1,4 @@
+import type { ClientBase } from 'pg'
 import { operator, recordAudit } from '../audit/audit-store.ts'
 import { announceChange, awaitCaches } from '../auth/change-feed.ts'
 import { errors } from '../errors.ts'
@@ -5,49 +6,60 @@ import { isControlDatabase } from '../postgres/control/control-database.ts'
 import type { Databases } from '../postgres/databases.ts'
 import { isOutOfReach } from '../postgres/sqlstate.ts'
 import { templateName } from '../postgres/tenant-names.ts'
-import { inTransaction } from '../postgres/transaction.ts'
+import { onConnection } from '../postgres/transaction.ts'
 import { deleteHostRow, forgetLeftovers, lockHost } from './host-store.ts'
 import type { Installation } from './installation.ts'
+import { loadHosts } from './load-hosts.ts'
+import { oneAtATime } from './one-at-a-time.ts'
 import { dropDatabase } from './tenant-databases.ts'
 
 /**
  * Removes a PostgreSQL cluster without tenants. Drops our databases there if it answers. Of a lost one it ends the moves
- * that only wait to drop something there.
+ * that only wait to drop something there. No host is added before all this is done: it may be the same cluster.
  */
 export async function removeHost(installation: Installation, name: string, isLost = false): Promise<void> {
-  const { databases, log } = installation
-  const { control, hosts } = databases
-  const removed = await inTransaction(control, async (tx) => {
-    const host = await lockHost(tx, name)
-    if (!host) throw errors.hostInvalid(`There is no host '${name}'`)
-    if (host.isFirst) throw errors.hostInvalid(`The host '${name}' holds the control database`)
-    if (host.databases > 0)
-      throw errors.hostInvalid(
-        `The host '${name}' has ${host.databases} databases of users: move them to other hosts first (cartage host drain ${name})`,
-      )
-    const ended = isLost ? await forgetLeftovers(tx, host.id) : 0
-    if (host.moves > ended)
-      throw errors.hostInvalid(`A user moves from or to the host '${name}' (cartage move list)`)
-    await deleteHostRow(tx, host.id)
-    await recordAudit(tx, {
-      actor: operator,
-      action: 'host.removed',
-      subject: name,
-      ...(isLost && { details: { lost: true } }),
+  await oneAtATime(installation, async (locked) => {
+    const { databases, log } = installation
+    const { control, hosts } = databases
+    // What another process has added just now.
+    await loadHosts(installation)
+    const removed = await onConnection(locked, async (tx) => {
+      const id = await deleteHost(tx, name, isLost)
+      // From the commit on this process may forget it. It never knew one whose address it cannot read.
+      return hosts.has(id) ? hosts.get(id) : undefined
     })
-    await announceChange(tx)
-    // From the commit on this process may forget it. It never knew one whose address it cannot read.
-    return hosts.has(host.id) ? hosts.get(host.id) : undefined
+    await awaitCaches(control, log)
+    if (!removed) return
+    hosts.forget(removed.id)
+    const apart = databases.withHost(removed)
+    try {
+      await dropOurs(apart, removed.id)
+    } finally {
+      await apart.close()
+    }
   })
-  await awaitCaches(control, log)
-  if (!removed) return
-  hosts.forget(removed.id)
-  const apart = databases.withHost(removed)
-  try {
-    await dropOurs(apart, removed.id)
-  } finally {
-    await apart.close()
-  }
+}
+
+async function deleteHost(tx: ClientBase, name: string, isLost: boolean): Promise<number> {
+  const host = await lockHost(tx, name)
+  if (!host) throw errors.hostInvalid(`There is no host '${name}'`)
+  if (host.isFirst) throw errors.hostInvalid(`The host '${name}' holds the control database`)
+  if (host.databases > 0)
+    throw errors.hostInvalid(
+      `The host '${name}' has ${host.databases} databases of users: move them to other hosts first (cartage host drain ${name})`,
+    )
+  const ended = isLost ? await forgetLeftovers(tx, host.id) : 0
+  if (host.moves > ended)
+    throw errors.hostInvalid(`A user moves from or to the host '${name}' (cartage move list)`)
+  await deleteHostRow(tx, host.id)
+  await recordAudit(tx, {
+    actor: operator,
+    action: 'host.removed',
+    subject: name,
+    ...(isLost && { details: { lost: true } }),
+  })
+  await announceChange(tx)
+  return host.id
 }
 
 /**

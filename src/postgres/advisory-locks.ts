@@ -8,7 +8,7 @@ export const advisoryLocks = {
   /** With the id of a user or organization: held while it is created or removed. */
   user: 7238004,
   organization: 7238005,
-  /** With 0: one host is added or changed at a time, so that no two are one cluster. */
+  /** With 0: one host is added, changed or removed at a time, so that no two are one cluster. */
   hosts: 7238023,
   /** With the id of a restore: held by the process that carries it out. */
   restore: 7238024,

@@ -9,7 +9,7 @@ import type { Host } from '../../postgres/hosts.ts'
 import { isOutOfReach } from '../../postgres/sqlstate.ts'
 import { inTransaction } from '../../postgres/transaction.ts'
 import type { Secrets } from '../../secrets.ts'
-import { markPasswordsOld, readSealedHosts, saveHost } from '../host-store.ts'
+import { changeUrl, markPasswordsOld, readSealedHosts } from '../host-store.ts'
 import type { Installation } from '../installation.ts'
 import { readSealedReplicas, resealReplica } from '../replicas/replica-store.ts'
 import { moveRolePasswords } from './role-passwords.ts'
@@ -87,9 +87,9 @@ async function moveTokens(tx: ClientBase, old: Secrets, fresh: Secrets): Promise
 
 async function moveHosts(tx: ClientBase, old: Secrets, fresh: Secrets): Promise<number> {
   const sealed = await readSealedHosts(tx)
-  for (const host of sealed) {
-    const url = opened(() => old.open(host.sealedUrl), `the address of host ${host.id}`)
-    await saveHost(tx, { ...host, sealedUrl: fresh.seal(url) })
+  for (const { id, sealedUrl } of sealed) {
+    const url = opened(() => old.open(sealedUrl), `the address of host ${id}`)
+    await changeUrl(tx, id, fresh.seal(url))
   }
   for (const { id, name, sealedUrl } of await readSealedReplicas(tx)) {
     const url = opened(() => old.open(sealedUrl), `the address of the replica ${name}`)
