@@ -113,15 +113,23 @@ export type LockedHost = Readonly<{ id: number; isFirst: boolean; databases: num
 
 /** Locks the row, so that no account is placed there while the host is removed. */
 export async function lockHost(tx: ClientBase, name: string): Promise<LockedHost | undefined> {
-  const { rows } = await tx.query<LockedHost>(
-    `select id, sealed_url is null as "isFirst",
-       (select count(*)::integer from cartage.databases d where d.host_id = h.id) as databases,
-       (select count(*)::integer from cartage.moves m
-        where m.ended_at is null and h.id in (m.from_host_id, m.to_host_id)) as moves
-     from cartage.hosts h where name = $1 for update`,
+  const { rows } = await tx.query<Pick<LockedHost, 'id' | 'isFirst'>>(
+    'select id, sealed_url is null as "isFirst" from cartage.hosts where name = $1 for update',
     [name],
   )
-  return rows[0]
+  const [host] = rows
+  return host && { ...host, ...(await countUses(tx, host.id)) }
+}
+
+/** A statement of its own: that of the lock may have waited, and does not see what was committed meanwhile. */
+async function countUses(tx: ClientBase, id: number): Promise<Pick<LockedHost, 'databases' | 'moves'>> {
+  const { rows } = await tx.query<Pick<LockedHost, 'databases' | 'moves'>>(
+    `select (select count(*)::integer from cartage.databases where host_id = $1) as databases,
+       (select count(*)::integer from cartage.moves
+        where ended_at is null and $1 in (from_host_id, to_host_id)) as moves`,
+    [id],
+  )
+  return rows[0]!
 }
 
 /** Ends the moves whose accounts are served elsewhere, and that only wait to drop something on this host. How many. */

@@ -56,6 +56,34 @@ test('a host is not stored if the lock was lost while it was checked', async (t)
   assert.equal((await hosts.list()).length, 1)
 })
 
+test('a host is not removed if a user comes there meanwhile', async (t) => {
+  const { service, cluster } = await house(t)
+  const { hosts, close } = admin(service)
+  t.after(close)
+  await hosts.add({ name: 'second', url: cluster.url })
+  const { control } = service.services.databases
+  const client = await control.connect()
+  try {
+    await client.query(
+      `begin; insert into cartage.databases (host_id, name) select id, 'late' from cartage.hosts where name = 'second'`,
+    )
+    const removal = hosts.remove('second')
+    removal.catch(() => undefined)
+    await eventually(async () => {
+      const { rowCount } = await control.query(
+        'select from pg_locks where not granted and pid in (select pid from pg_stat_activity where datname = current_database())',
+      )
+      assert.equal(rowCount, 1)
+    })
+    await client.query('commit')
+    await assert.rejects(removal, /has 1 databases of users/)
+  } finally {
+    client.release()
+  }
+  await control.query(`delete from cartage.databases where name = 'late'`)
+  await hosts.remove('second')
+})
+
 type House = Readonly<{
   service: RunningService
   cluster: Awaited<ReturnType<typeof startHost>>
