@@ -36,20 +36,29 @@ async function registerHost(
   url: string,
   check: (known: KnownHost | undefined) => void,
 ): Promise<Host> {
+  const { databases, secrets, log } = installation
   checkWords(name, url)
   return oneAtATime(installation, async (locked) => {
-    const { control } = installation.databases
+    const { control } = databases
     // What another process has added just now.
     await loadHosts(installation)
     const known = await findHost(control, name)
     check(known)
     const host = readAddress(known?.id ?? (await nextHostId(control)), name, url)
     await prepareApart(installation, host, known?.databases ?? [])
-    await keepHost(locked, host, installation.secrets.seal(url), known ? 'host.changed' : 'host.added')
-    await loadHosts(installation)
-    await awaitCaches(control, installation.log)
+    await keepHost(locked, host, secrets.seal(url), known ? 'host.changed' : 'host.added')
+    await tellAll(installation).catch((error: unknown) => {
+      // Work may still begin at the old address of a known one. Without users, a new one is only unknown for a while.
+      if (known) throw error
+      log.error({ host: name, err: error }, 'a host is added, but some processes may not know it yet')
+    })
     return host
   })
+}
+
+async function tellAll(installation: Installation): Promise<void> {
+  await loadHosts(installation)
+  await awaitCaches(installation.databases.control, installation.log)
 }
 
 function checkWords(name: string, url: string): void {

@@ -4,7 +4,6 @@ import { announceChange, awaitCaches } from '../auth/change-feed.ts'
 import { errors } from '../errors.ts'
 import { isControlDatabase } from '../postgres/control/control-database.ts'
 import type { Databases } from '../postgres/databases.ts'
-import { isOutOfReach } from '../postgres/sqlstate.ts'
 import { templateName } from '../postgres/tenant-names.ts'
 import { onConnection } from '../postgres/transaction.ts'
 import { deleteHostRow, forgetLeftovers, lockHost } from './host-store.ts'
@@ -14,8 +13,9 @@ import { oneAtATime } from './one-at-a-time.ts'
 import { dropDatabase } from './tenant-databases.ts'
 
 /**
- * Removes a PostgreSQL cluster without tenants. Drops our databases there if it answers. Of a lost one it ends the moves
- * that only wait to drop something there. No host is added before all this is done: it may be the same cluster.
+ * Removes a PostgreSQL cluster without tenants. Drops our databases there; if that fails, the log says so. Of a lost
+ * one it ends the moves that only wait to drop something there. No host is added before all this is done: it may be
+ * the same cluster.
  */
 export async function removeHost(installation: Installation, name: string, isLost = false): Promise<void> {
   await oneAtATime(installation, async (locked) => {
@@ -28,15 +28,18 @@ export async function removeHost(installation: Installation, name: string, isLos
       // From the commit on this process may forget it. It never knew one whose address it cannot read.
       return hosts.has(id) ? hosts.get(id) : undefined
     })
-    await awaitCaches(control, log)
+    // The host is removed now, whatever becomes of the rest: a repeated removal would only say that there is none.
+    const logLeft = (error: unknown) =>
+      log.warn(
+        { host: name, err: error },
+        'a host is removed, but its databases of this installation may be left',
+      )
+    await awaitCaches(control, log).catch(logLeft)
     if (!removed) return
     hosts.forget(removed.id)
     const apart = databases.withHost(removed)
-    try {
-      await dropOurs(apart, removed.id)
-    } finally {
-      await apart.close()
-    }
+    await dropOurs(apart, removed.id).catch(logLeft)
+    await apart.close()
   })
 }
 
@@ -67,10 +70,6 @@ async function deleteHost(tx: ClientBase, name: string, isLost: boolean): Promis
  */
 async function dropOurs(databases: Databases, hostId: number): Promise<void> {
   const { namespace } = databases
-  try {
-    if (await isControlDatabase(databases, hostId)) return
-    for (const name of [templateName(namespace), namespace]) await dropDatabase(databases, hostId, name)
-  } catch (error) {
-    if (!isOutOfReach(error)) throw error
-  }
+  if (await isControlDatabase(databases, hostId)) return
+  for (const name of [templateName(namespace), namespace]) await dropDatabase(databases, hostId, name)
 }

@@ -5,7 +5,7 @@ import { openInstallation } from '../../../src/hosts/open-installation.ts'
 import { prepareLater } from '../../../src/hosts/prepare-hosts.ts'
 import { createLog } from '../../../src/log/log.ts'
 import { cartage } from '../../support/http/call.ts'
-import { startHost, startWithTwoHosts } from '../../support/postgres/two-hosts.ts'
+import { admin, isError, startHost, startWithTwoHosts } from '../../support/postgres/two-hosts.ts'
 import { runSql } from '../../support/runner/namespace.ts'
 import { newInstallation } from '../../support/service/installation.ts'
 import { setup } from '../../support/service/setup.ts'
@@ -45,6 +45,31 @@ test('a removed host keeps nothing of the service', async (t) => {
   const removed = await cartage(env, 'host', 'remove', 'second')
   assert.equal(removed.out, 'removed host second\n', removed.err)
   assert.deepEqual(await databases(), ['postgres', 'template0', 'template1'])
+})
+
+test('a host whose databases cannot be dropped is removed all the same, and the answer says so', async (t) => {
+  const { service, installation, cluster } = await startWithTwoHosts(t)
+  const template = `${installation.config.namespace}_template`
+  // PostgreSQL drops no such database.
+  await runSql({ connectionString: cluster.url }, `alter database "${template}" is_template true`)
+  const { hosts, close } = admin(service)
+  t.after(close)
+  assert.deepEqual(await hosts.remove('second'), { name: 'second', deleted: true })
+  assert.equal((await hosts.list()).length, 1)
+})
+
+test('a new host is added if not every process can be told of it at once', async (t) => {
+  const { start, config } = await newInstallation(t)
+  const service = await start()
+  const cluster = await startHost(t, config.namespace)
+  const { control } = service.services.databases
+  await control.query(`create or replace function cartage.tell(channel text, message text) returns void
+    language plpgsql as $$ begin if message <> '' then raise 'not told'; end if; end $$`)
+  const { hosts, close } = admin(service)
+  t.after(close)
+  assert.equal((await hosts.add({ name: 'second', url: cluster.url })).name, 'second')
+  // Work may go on at the old address, so the change must be repeated.
+  await assert.rejects(hosts.change('second', { url: cluster.url }), isError(500))
 })
 
 test('requests do not wait for a host that was removed before it was prepared', async (t) => {
