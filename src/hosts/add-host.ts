@@ -2,6 +2,7 @@ import type { ClientBase } from 'pg'
 import { operator, recordAudit } from '../audit/audit-store.ts'
 import { announceChange, awaitCaches } from '../auth/change-feed.ts'
 import { AppError, errors } from '../errors.ts'
+import { checkAddress } from '../postgres/check-address.ts'
 import { addressOf, type Host, hostFromUrl } from '../postgres/hosts.ts'
 import { onConnection } from '../postgres/transaction.ts'
 import { checkCluster } from './check-cluster.ts'
@@ -66,7 +67,7 @@ function checkWords(name: string, url: string): void {
     throw errors.hostInvalid('The name of a host must be 1 to 63 lower-case letters, digits or hyphens')
   }
   if (name === 'local') throw errors.hostInvalid("The host 'local' comes from the configuration")
-  if (!/^postgres(ql)?:\/\/./.test(url)) throw errors.hostInvalid('The address must begin with postgres://')
+  checkAddress(url)
 }
 
 /**

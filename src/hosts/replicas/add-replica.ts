@@ -2,6 +2,7 @@ import { operator, recordAudit } from '../../audit/audit-store.ts'
 import { announceChange, awaitCaches } from '../../auth/change-feed.ts'
 import type { ReplicaDocument } from '../../contract/documents.ts'
 import { errors } from '../../errors.ts'
+import { checkAddress } from '../../postgres/check-address.ts'
 import { addressOf, adminLogin, type Host, hostFromUrl } from '../../postgres/hosts.ts'
 import { askServer, placeSql } from '../../postgres/replicas/ask-server.ts'
 import { inTransaction } from '../../postgres/transaction.ts'
@@ -22,7 +23,7 @@ export async function addReplica(
   const { control } = databases
   if (!/^[a-z0-9][a-z0-9-]{0,62}$/.test(name))
     throw errors.hostInvalid('The name of a replica must be 1 to 63 lower-case letters, digits or hyphens')
-  if (!/^postgres(ql)?:\/\/./.test(url)) throw errors.hostInvalid('The address must begin with postgres://')
+  checkAddress(url)
   const host = await findHost(control, hostName)
   if (!host) throw errors.notFound(`Host '${hostName.slice(0, 100)}'`)
   const replica = replicaFromUrl(name, url)

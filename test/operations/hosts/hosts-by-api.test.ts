@@ -74,6 +74,12 @@ test('an address of a host is checked in a sentence without its password, and st
   await refused(hosts.add({ name: 'second', url: `postgres://u:p@${many}/x` }), /at most 16 servers/)
   await refused(hosts.add({ name: 'second', url: `postgres://${'x'.repeat(4_096)}` }), /4096 characters/)
   await refused(hosts.add({ name: 'second', url: 'http://example.org' }), /must begin with postgres/)
+  for (const unescaped of ['12/x', '1,2#x', '12?x', 'a@b/x'].map(
+    (word) => `postgres://u:${word}${password}@h/x`,
+  )) {
+    await refused(hosts.add({ name: 'second', url: unescaped }), /write \/ as %2F/)
+    await refused(hosts.replicas('local').add({ name: 'east', url: unescaped }), /write \/ as %2F/)
+  }
   for (const parameter of ['sslrootcert', '%73slkey', 'ssl\tcert', 'sslmode=require&sslcert']) {
     const url = `${cluster.url}?${parameter}=/dev/zero`
     await refused(hosts.add({ name: 'second', url }), /must not have sslrootcert, sslcert or sslkey/)
