@@ -46,7 +46,7 @@ async function registerHost(
     const known = await findHost(control, name)
     check(known)
     const host = readAddress(known?.id ?? (await nextHostId(control)), name, url)
-    await prepareApart(installation, host, known?.databases ?? [])
+    await prepareApart(installation, host, known?.databases)
     await keepHost(locked, host, secrets.seal(url), known ? 'host.changed' : 'host.added')
     await tellAll(installation).catch((error: unknown) => {
       // Work may still begin at the old address of a known one. Without users, a new one is only unknown for a while.
@@ -77,7 +77,7 @@ function checkWords(name: string, url: string): void {
 async function prepareApart(
   installation: Installation,
   host: Host,
-  expected: readonly string[],
+  expected: readonly string[] | undefined,
 ): Promise<void> {
   const databases = installation.databases.withHost(host)
   try {

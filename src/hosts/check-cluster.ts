@@ -5,29 +5,29 @@ import { isControlDatabase } from '../postgres/control/control-database.ts'
 import type { Databases } from '../postgres/databases.ts'
 import { addressOf, type Host } from '../postgres/hosts.ts'
 import { adminTarget } from '../postgres/session-target.ts'
+import { templateName } from '../postgres/tenant-names.ts'
 import { isStandby } from '../postgres/wire/standby.ts'
 
 /**
  * Checks that we are superuser on a host, that its cluster is not another host or another installation, and that a
- * known host has its databases.
+ * known host has its databases. `expected`: undefined if the host is new.
  */
 export async function checkCluster(
   databases: Databases,
   host: Host,
-  expected: readonly string[],
+  expected: readonly string[] | undefined,
 ): Promise<void> {
   const cluster = await answerOf(databases, host)
   if (!cluster.isSuperuser) throw errors.hostInvalid(`${host.adminRole} is not a superuser there`)
   if (cluster.version < oldestSupportedMajor * 10_000)
     throw errors.hostInvalid(`PostgreSQL there is older than version ${oldestSupportedMajor}`)
   if (!cluster.hasPostgis) throw errors.hostInvalid('PostGIS is not installed there')
-  const other = await hostWith(databases, cluster, host)
-  if (other) throw errors.hostInvalid(`This cluster is the host '${other.name}' already`)
+  await checkOthers(databases, cluster, host, expected === undefined)
   if (cluster.databases.includes(databases.namespace) && (await isControlDatabase(databases, host.id)))
     throw errors.hostInvalid(
       `This cluster already has another installation '${databases.namespace}': give one of them another CARTAGE_NAMESPACE`,
     )
-  const missing = expected.filter((name) => !cluster.databases.includes(name))
+  const missing = (expected ?? []).filter((name) => !cluster.databases.includes(name))
   if (missing.length > 0)
     throw errors.hostInvalid(`Databases of '${host.name}' are missing in this cluster, such as ${missing[0]}`)
 }
@@ -51,17 +51,28 @@ function reasonOf(error: unknown): string {
   return message || code || 'it does not answer'
 }
 
-/** Another host that is the same cluster. One that does not answer cannot be compared. */
-async function hostWith(
+/**
+ * No other host may be the same cluster. One that does not answer cannot be compared, but a new cluster without our
+ * databases is not it. The new address of a known host is not held up: it may be needed just then.
+ */
+async function checkOthers(
   databases: Databases,
-  { identifier }: Cluster,
+  { identifier, databases: names }: Cluster,
   { id }: Host,
-): Promise<Host | undefined> {
+  isNew: boolean,
+): Promise<void> {
   const others = databases.hosts.all().filter((other) => other.id !== id)
   const found = await Promise.all(
     others.map((other) => describeCluster(databases, other.id).catch(() => undefined)),
   )
-  return others.find((_, place) => found[place]?.identifier === identifier)
+  const same = others.find((_, place) => found[place]?.identifier === identifier)
+  if (same) throw errors.hostInvalid(`This cluster is the host '${same.name}' already`)
+  const silent = others.find((_, place) => !found[place])
+  const { namespace } = databases
+  if (isNew && silent && [namespace, templateName(namespace)].some((name) => names.includes(name)))
+    throw errors.hostInvalid(
+      `The host '${silent.name}' does not answer, and this cluster has a database of this installation, so it may be that host: try again when that host answers`,
+    )
 }
 
 type Cluster = Readonly<{

@@ -3,6 +3,7 @@ import { type TestContext, test } from 'node:test'
 import { advisoryLocks } from '../../../src/postgres/advisory-locks.ts'
 import type { RunningService } from '../../../src/service/service.ts'
 import { silentProxy } from '../../support/postgres/silent-proxy.ts'
+import { startProxy } from '../../support/postgres/tcp-proxy.ts'
 import { admin, isError, startHost } from '../../support/postgres/two-hosts.ts'
 import { runSql } from '../../support/runner/namespace.ts'
 import { newInstallation } from '../../support/service/installation.ts'
@@ -54,6 +55,23 @@ test('a host is not stored if the lock was lost while it was checked', async (t)
   proxy.speak()
   await assert.rejects(adding)
   assert.equal((await hosts.list()).length, 1)
+})
+
+test('a cluster is not added again under another name while its host does not answer', async (t) => {
+  const { service, cluster } = await house(t)
+  const { hosts, close } = admin(service)
+  t.after(close)
+  const proxy = await startProxy(t, cluster.url)
+  await hosts.add({ name: 'second', url: proxy.url })
+  proxy.leadTo('postgres://127.0.0.1:1')
+  await assert.rejects(
+    hosts.add({ name: 'again', url: cluster.url }),
+    /'second' does not answer, and this cluster has a database of this installation/,
+  )
+  const other = await startHost(t)
+  assert.equal((await hosts.add({ name: 'third', url: other.url })).name, 'third')
+  await hosts.change('second', { url: cluster.url })
+  for (const name of ['second', 'third']) await hosts.remove(name)
 })
 
 test('a host is not removed if a user comes there meanwhile', async (t) => {
