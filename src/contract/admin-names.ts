@@ -29,6 +29,7 @@ export const auditActions = [
   'key.invitation-accepted',
   'key.deleted',
   'history.read',
+  'history.deleted',
   'table.dropped',
   'table.renamed',
   'table.published',

@@ -96,24 +96,32 @@ const mostSearched = 1_000
 const searchedCharacters = 2_000
 const pageCharacters = 500_000
 
-/** `ownKey`: only in its history; else in those of all keys of the account. */
+/** `ownKey`: only in its history; else in those of all keys of the account. Returns the keys that had it. */
 export async function deleteEntry(
   control: Control,
   userId: number,
   ownKey: number | undefined,
   id: string,
-): Promise<void> {
-  await control.query(
-    `delete from cartage.statement_history where id = $3 and key_id in (
-       select id from cartage.api_keys where user_id = $1 and ($2::integer is null or id = $2)
-     )`,
+): Promise<readonly Readonly<{ id: number; name: string }>[]> {
+  const { rows } = await control.query<{ id: number; name: string }>(
+    `with gone as (
+       delete from cartage.statement_history where id = $3 and key_id in (
+         select id from cartage.api_keys where user_id = $1 and ($2::integer is null or id = $2)
+       ) returning key_id
+     )
+     select k.id, k.name from gone join cartage.api_keys k on k.id = gone.key_id`,
     [userId, ownKey ?? null, id],
   )
+  return rows
 }
 
-export async function deleteEntries(control: Control, whose: HistoryOf): Promise<void> {
+/** How many. */
+export async function deleteEntries(control: Control, whose: HistoryOf): Promise<number> {
   const { column, keyId } = placeOf(whose)
-  await control.query(`delete from cartage.statement_history where ${column} = $1`, [keyId])
+  const { rowCount } = await control.query(`delete from cartage.statement_history where ${column} = $1`, [
+    keyId,
+  ])
+  return rowCount ?? 0
 }
 
 const placeOf = (whose: HistoryOf) =>

@@ -86,6 +86,25 @@ test("a key sees its own statements, the master key also those of other keys, an
   await historyFor(t, bundle, other).delete(readersEntry!.id)
   await master.delete(readersEntry!.id)
   assert.deepEqual(texts(await master.list({ key: 'reader' })), ['select 2'])
+  await master.clear({ key: 'reader' })
+  assert.deepEqual(texts(await master.list({ key: 'reader' })), [])
+  // Nothing is left to delete there, and one's own history is nobody else's matter.
+  await master.clear({ key: 'reader' })
+  await master.clear({ key: 'Master' })
+  await master.clear()
+  await reader.clear()
+  const records = await listAudit(bundle.service.services.databases.control, {
+    account: bundle.user.username,
+    action: 'history.deleted',
+    limit: 10,
+  })
+  assert.deepEqual(
+    records.map(({ actor, subject, details }) => [actor, subject, details.statements]),
+    [
+      [bundle.user.username, 'reader', 1],
+      [bundle.user.username, 'reader', 1],
+    ],
+  )
 })
 
 test("owners of an organization see what a member's key ran, and members nothing of each other", async (t) => {

@@ -1,4 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { ClientBase } from 'pg'
+import { recordAudit } from '../../audit/audit-store.ts'
 import type { Account, Principal } from '../../auth/account.ts'
 import type { HistoryList, ToldStatement } from '../../contract/documents.ts'
 import { defaultKeyName } from '../../contract/key-names.ts'
@@ -12,6 +14,7 @@ import {
   listEntries,
 } from '../../history/history-store.ts'
 import { noteReading } from '../../history/note-reading.ts'
+import { inTransaction } from '../../postgres/transaction.ts'
 import { addressedAccount } from '../keys/addressed-account.ts'
 import { keysCaller, sqlCaller } from '../middleware/authenticate.ts'
 import { clientAddress } from '../middleware/credential/client-address.ts'
@@ -32,7 +35,7 @@ export async function historyRoutes(app: FastifyInstance, services: Services): P
 
   app.get('/api/v4/history', { ...common, schema: listHistorySchema }, async (request) => {
     const { key, ...wanted } = readWantedHistory(request)
-    const whose = await historyOf(services, request, key, 'is read')
+    const whose = await historyOf(services, request, key)
     const { entries, hasMore } = days === 0 ? nothing : await listEntries(control, whose, { ...wanted, days })
     const next = hasMore ? entries.at(-1)!.number : null
     return { kept_days: days, statements: entries.map(statementDocument), next } satisfies HistoryList
@@ -47,14 +50,21 @@ export async function historyRoutes(app: FastifyInstance, services: Services): P
   })
 
   app.delete('/api/v4/history', { ...common, schema: clearHistorySchema }, async (request, reply) => {
-    await deleteEntries(control, await historyOf(services, request, readKeyOfHistory(request), 'is deleted'))
+    const key = readKeyOfHistory(request)
+    if (key !== undefined) await deleteWhatRan(services, request, key)
+    else await deleteEntries(control, { history: (await holderOf(services, request)).key.id })
     return reply.code(204).send()
   })
 
   app.delete('/api/v4/history/:entry', { ...common, schema: deleteEntrySchema }, async (request, reply) => {
     const { account, key } = await holderOf(services, request)
     const ownKey = key.type === 'master' ? undefined : key.id
-    await deleteEntry(control, account.userId, ownKey, readEntryId(request))
+    const entry = readEntryId(request)
+    await inTransaction(control, async (tx) => {
+      const keys = await deleteEntry(tx, account.userId, ownKey, entry)
+      for (const { id, name } of keys)
+        if (id !== key.id) await recordDeletion(tx, request, account, { key: name, statements: 1 })
+    })
     return reply.code(204).send()
   })
 }
@@ -75,13 +85,12 @@ async function historyOf(
   services: Services,
   request: FastifyRequest,
   name: string | undefined,
-  what: 'is read' | 'is deleted',
 ): Promise<HistoryOf> {
   if (name === undefined) return { history: (await holderOf(services, request)).key.id }
   const caller = await keysCaller(services, request)
   const account = await addressedAccount(services, request, caller)
   const ranAs = await keyIdOf(services, account, name)
-  if (what === 'is read' && account.userId !== caller.account.userId)
+  if (account.userId !== caller.account.userId)
     await noteReading(services.databases.control, {
       reader: caller.account.username,
       member: account.username,
@@ -90,6 +99,31 @@ async function historyOf(
     })
   return { ranAs }
 }
+
+async function deleteWhatRan(services: Services, request: FastifyRequest, name: string): Promise<void> {
+  const { account, key } = await keysCaller(services, request)
+  const ranAs = await keyIdOf(services, account, name)
+  await inTransaction(services.databases.control, async (tx) => {
+    const statements = await deleteEntries(tx, { ranAs })
+    if (ranAs !== key.id && statements > 0)
+      await recordDeletion(tx, request, account, { key: name, statements })
+  })
+}
+
+/** Of what another key ran or keeps. */
+const recordDeletion = (
+  tx: ClientBase,
+  request: FastifyRequest,
+  { username }: Account,
+  { key, statements }: Readonly<{ key: string; statements: number }>,
+) =>
+  recordAudit(tx, {
+    actor: username,
+    action: 'history.deleted',
+    account: username,
+    subject: key,
+    details: { statements, address: clientAddress(request) },
+  })
 
 async function keyThatRan(
   services: Services,
