@@ -9,7 +9,8 @@ const params = { type: 'object', properties: { host: text } } as const
 const url = {
   ...text,
   maxLength: maxHostUrl,
-  description: 'Its address with a superuser. It is stored encrypted, and never answered',
+  description:
+    'Its address with a superuser. It is stored encrypted, and never answered. It must name no files (`sslrootcert`, `sslcert`, `sslkey`)',
 } as const
 
 const host = {
@@ -18,7 +19,11 @@ const host = {
   ...answered({
     name: text,
     databases: { type: 'integer', minimum: 0, description: 'Of tenants' },
-    address: { ...text, description: 'Without role and password' },
+    address: {
+      ...text,
+      description:
+        'Without role and password; `unknown` if the service cannot read it, as a certificate file is missing',
+    },
     accepts_users: { type: 'boolean', description: 'false: no user is made there, and none moves there' },
     control_only: {
       type: 'boolean',
@@ -47,7 +52,7 @@ export const newHostSchema = {
   tags,
   summary: 'Add a host',
   description:
-    'The service connects to the address, checks the cluster and prepares it, and answers when every process knows it: new users are made there from then on. It must be the primary of a PostgreSQL cluster with PostGIS that is no host yet, and the role a superuser. One host is added or changed at a time.',
+    'The service connects to the address, checks the cluster and prepares it, and answers when every process knows it: new users are made there from then on. It must be the primary of a PostgreSQL cluster with PostGIS that is no host yet, and the role a superuser. One host is added, changed or removed at a time.',
   body: {
     type: 'object',
     required: ['name', 'url'],
