@@ -5,7 +5,7 @@ import { openInstallation } from '../../../src/hosts/open-installation.ts'
 import { prepareLater } from '../../../src/hosts/prepare-hosts.ts'
 import { createLog } from '../../../src/log/log.ts'
 import { cartage } from '../../support/http/call.ts'
-import { admin, isError, startHost, startWithTwoHosts } from '../../support/postgres/two-hosts.ts'
+import { admin, startHost, startWithTwoHosts } from '../../support/postgres/two-hosts.ts'
 import { runSql } from '../../support/runner/namespace.ts'
 import { newInstallation } from '../../support/service/installation.ts'
 import { setup } from '../../support/service/setup.ts'
@@ -47,7 +47,7 @@ test('a removed host keeps nothing of the service', async (t) => {
   assert.deepEqual(await databases(), ['postgres', 'template0', 'template1'])
 })
 
-test('a host whose databases cannot be dropped is removed all the same, and the answer says so', async (t) => {
+test('a host whose databases cannot be dropped is removed all the same', async (t) => {
   const { service, installation, cluster } = await startWithTwoHosts(t)
   const template = `${installation.config.namespace}_template`
   // PostgreSQL drops no such database.
@@ -69,7 +69,7 @@ test('a new host is added if not every process can be told of it at once', async
   t.after(close)
   assert.equal((await hosts.add({ name: 'second', url: cluster.url })).name, 'second')
   // Work may go on at the old address, so the change must be repeated.
-  await assert.rejects(hosts.change('second', { url: cluster.url }), isError(500))
+  await assert.rejects(hosts.change('second', { url: cluster.url }), /not told/)
 })
 
 test('requests do not wait for a host that was removed before it was prepared', async (t) => {
