@@ -86,23 +86,32 @@ test("a key sees its own statements, the master key also those of other keys, an
   await historyFor(t, bundle, other).delete(readersEntry!.id)
   await master.delete(readersEntry!.id)
   assert.deepEqual(texts(await master.list({ key: 'reader' })), ['select 2'])
-  await master.clear({ key: 'reader' })
-  assert.deepEqual(texts(await master.list({ key: 'reader' })), [])
-  // Nothing is left to delete there, and one's own history is nobody else's matter.
-  await master.clear({ key: 'reader' })
-  await master.clear({ key: 'Master' })
-  await master.clear()
+})
+
+test('what the master key deletes of other keys is in the audit record, with the number of statements', async (t) => {
+  const { client: master, keyClient, bundle } = await house(t)
+  const reader = await keyClient('reader')
+  for (const text of ['select 1', 'select 2', 'select 3']) await reader.add({ text, outcome: 'done', ms: 1 })
+  await master.add({ text: 'select 4', outcome: 'done', ms: 1 })
+  const [newest] = (await master.list({ key: 'reader' })).statements
+  for (const _ of ['once', 'again']) await master.delete(newest!.id)
+  for (const _ of ['once', 'again']) await master.clear({ key: 'reader' })
+  assert.deepEqual(texts(await reader.list()), [])
+  // One's own history is nobody else's matter.
+  await reader.add({ text: 'select 5', outcome: 'done', ms: 1 })
   await reader.clear()
+  await master.clear({ key: 'Master' })
   const records = await listAudit(bundle.service.services.databases.control, {
     account: bundle.user.username,
     action: 'history.deleted',
     limit: 10,
   })
+  const { username } = bundle.user
   assert.deepEqual(
     records.map(({ actor, subject, details }) => [actor, subject, details.statements]),
     [
-      [bundle.user.username, 'reader', 1],
-      [bundle.user.username, 'reader', 1],
+      [username, 'reader', 2],
+      [username, 'reader', 1],
     ],
   )
 })
