@@ -62,8 +62,10 @@ function readHost(
   secrets: Secrets,
   log: Log,
 ): Host | undefined {
+  // Throws if the secret was changed a moment ago.
+  const url = secrets.open(sealedUrl)
   try {
-    const host = hostFromUrl(id, name, secrets.open(sealedUrl))
+    const host = hostFromUrl(id, name, url)
     unread.delete(id)
     return host
   } catch (error) {
