@@ -91,14 +91,17 @@ const privilegesSql = `
 
 /**
  * Makes the privileges on this host what they are on the other. Roles that gave a privilege give it again, so that it
- * can be taken back by them. GRANT and REVOKE run no code of a tenant. Returns what could not be made equal.
+ * can be taken back by them. GRANT and REVOKE run no code of a tenant. Returns what could not be made equal. The other
+ * host may lie: see `nameableHere`.
  */
 export async function alignPrivileges(
   administrator: Session,
   roles: readonly string[],
   wanted: readonly Privilege[],
+  mayGive: (privilege: Privilege) => boolean,
 ): Promise<readonly Privilege[]> {
   const wantedKeys = new Set(wanted.map(keyOf))
+  const isNameable = await nameableHere(administrator, roles, wanted)
   for (let pass = 0; ; pass++) {
     const held = await readPrivileges(administrator, roles)
     const heldKeys = new Set(held.map(keyOf))
@@ -106,9 +109,17 @@ export async function alignPrivileges(
     const surplus = held.filter((privilege) => !wantedKeys.has(keyOf(privilege)))
     if (missing.length + surplus.length === 0 || pass === mostPasses) return [...missing, ...surplus]
     for (const privilege of surplus) await apply(administrator, privilege, 'revoke')
-    for (const privilege of missing) await apply(administrator, privilege, 'grant')
+    for (const privilege of missing)
+      if (isNameable(privilege) && mayGive(privilege)) await apply(administrator, privilege, 'grant')
   }
 }
+
+/**
+ * What the operator gives by hand stays out of the reach of a backup: who wrote the backup would choose the functions and
+ * catalogs of the server that the user may use.
+ */
+export const mayBackupGive = ({ kind, object, grantor }: Privilege) =>
+  grantor !== null || kind === 'database' || (kind === 'schema' && object === 'public')
 
 /**
  * Before all is made equal: members of an organization have the privileges on each other's objects that they have on the
@@ -126,9 +137,12 @@ export async function alignAcross(
   const byOwner = (privilege: Privilege) => ({ ...privilege, grantor: null })
   for (const privilege of held.filter(isAcross))
     if (!wantedKeys.has(keyAcross(privilege))) await apply(administrator, byOwner(privilege), 'revoke')
-  for (const privilege of wanted.filter(isAcross))
-    if (objects.has(`${privilege.kind} ${privilege.object}`) && !heldKeys.has(keyAcross(privilege)))
-      await apply(administrator, byOwner(privilege), 'grant')
+  const missing = wanted
+    .filter(isAcross)
+    .filter((each) => objects.has(`${each.kind} ${each.object}`) && !heldKeys.has(keyAcross(each)))
+  if (missing.length === 0) return
+  const isNameable = await nameableHere(administrator, roles, missing)
+  for (const privilege of missing.filter(isNameable)) await apply(administrator, byOwner(privilege), 'grant')
 }
 
 const isAcross = ({ grantor, grantee }: Privilege) =>
@@ -165,3 +179,69 @@ function statementOf(
 }
 
 const keyOf = (privilege: Privilege) => JSON.stringify(privilege)
+
+/**
+ * Privileges are read from another server, which may lie, and become statements of the administrator. Says which of them
+ * name a privilege of PostgreSQL, the roles of the account, and an object of this database as this server writes it.
+ */
+async function nameableHere(
+  administrator: Session,
+  roles: readonly string[],
+  privileges: readonly Privilege[],
+): Promise<(privilege: Privilege) => boolean> {
+  const isOurs = (role: string | null) => role === null || roles.includes(role)
+  const items = new Map(privileges.map((privilege) => [keyOfItem(privilege), itemOf(privilege)]))
+  const { rows } = await administrator.query<OnWhat>(itemsSql, [JSON.stringify([...items.values()]), roles])
+  const here = new Set(rows.map(keyOfItem))
+  return (privilege) =>
+    words.has(privilege.privilege) &&
+    isOurs(privilege.grantor) &&
+    isOurs(privilege.grantee) &&
+    here.has(keyOfItem(privilege))
+}
+
+type OnWhat = Pick<Privilege, 'kind' | 'object' | 'part'>
+
+const itemOf = ({ kind, object, part }: OnWhat): OnWhat => ({ kind, object, part })
+
+const keyOfItem = (item: OnWhat) => JSON.stringify(itemOf(item))
+
+/** As aclexplode() writes them. */
+const words: ReadonlySet<string> = new Set([
+  ...['SELECT', 'INSERT', 'UPDATE', 'DELETE', 'TRUNCATE', 'REFERENCES', 'TRIGGER', 'MAINTAIN'],
+  ...['EXECUTE', 'USAGE', 'CREATE', 'CONNECT', 'TEMPORARY'],
+])
+
+/** The names are made as `readPrivileges` makes them. */
+const itemsSql = `
+  with relation as materialized (
+    select oid, case relkind when 'S' then 'sequence' else 'table' end as kind,
+      (pg_catalog.pg_identify_object('pg_catalog.pg_class'::regclass, oid, 0)).identity as name
+    from pg_catalog.pg_class where relkind in ('r', 'p', 'v', 'm', 'f', 'S')
+  ),
+  home as (select pg_catalog.quote_ident(nspname) as name from pg_catalog.pg_namespace),
+  here (kind, object, part) as (
+    select kind, name, '' from relation
+    union all
+    select 'table', name, pg_catalog.quote_ident(attname)
+    from relation join pg_catalog.pg_attribute on attrelid = relation.oid where not attisdropped
+    union all
+    select 'routine', (pg_catalog.pg_identify_object('pg_catalog.pg_proc'::regclass, oid, 0)).identity, ''
+    from pg_catalog.pg_proc
+    union all
+    select 'schema', name, '' from home
+    union all
+    select 'type', (pg_catalog.pg_identify_object('pg_catalog.pg_type'::regclass, oid, 0)).identity, ''
+    from pg_catalog.pg_type
+    union all
+    select 'large object', oid::text, '' from pg_catalog.pg_largeobject_metadata
+    union all
+    select 'database', pg_catalog.quote_ident(pg_catalog.current_database()), ''
+    union all
+    select 'default', role.name || place.name, objects.word
+    from pg_catalog.unnest($2::text[]) role (name)
+    cross join (select '' as name union all select ' in schema ' || name from home) place
+    cross join (values ('tables'), ('sequences'), ('functions'), ('types'), ('schemas')) objects (word)
+  )
+  select distinct kind, object, part
+  from here join pg_catalog.json_to_recordset($1) wanted (kind text, object text, part text) using (kind, object, part)`

@@ -5,7 +5,8 @@ import { newestOf } from '../../hosts/tenant-databases.ts'
 import { type DumpPrograms, findDumpPrograms } from '../../postgres/dump/find-programs.ts'
 import type { Session } from '../../postgres/session.ts'
 import { adminTarget } from '../../postgres/session-target.ts'
-import { alignPrivileges, readPrivileges } from './access-lists.ts'
+import { backupHostId } from '../restore/saved-user.ts'
+import { alignPrivileges, mayBackupGive, readPrivileges } from './access-lists.ts'
 import { fillViews, logInFirst } from './as-the-user.ts'
 import { type Picture, picture } from './compare.ts'
 import { copyData } from './copy-data.ts'
@@ -79,6 +80,7 @@ export async function copyAccount(installation: Installation, copy: Copy): Promi
   const { household, move, roles, noteProgress, signal } = copy
   const { database, members } = household
   const { databases, secrets } = installation
+  const isFromBackup = move.fromHostId === backupHostId
   const on = <T>(hostId: number, work: (session: Session) => Promise<T>) =>
     databases.admin.use(adminTarget(databases.hosts, hostId, database), work)
   await makePlace(installation, household, move.toHostId, roles)
@@ -102,9 +104,14 @@ export async function copyAccount(installation: Installation, copy: Copy): Promi
   signal.throwIfAborted()
   await noteProgress(80)
   await on(move.toHostId, async (session) => {
-    await giveToOwners(session, owned)
+    await giveToOwners(session, roles, owned)
     await writeRecords(session, records)
-    const different = await alignPrivileges(session, roles, privileges)
+    const different = await alignPrivileges(
+      session,
+      roles,
+      privileges,
+      isFromBackup ? mayBackupGive : () => true,
+    )
     if (different[0])
       throw errors.moveFailed(`A privilege could not be copied: ${JSON.stringify(different[0])}`)
   })

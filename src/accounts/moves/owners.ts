@@ -1,4 +1,5 @@
 import { quoteName } from '../../contract/text/quote.ts'
+import { errors } from '../../errors.ts'
 import type { Owners } from '../../postgres/dump/contents.ts'
 import type { Session } from '../../postgres/session.ts'
 import { masterRoleOf, otherRolesPattern } from '../../postgres/tenant-names.ts'
@@ -26,9 +27,21 @@ export async function readOwned(administrator: Session, roles: readonly string[]
   return rows
 }
 
-/** After a copy everything is its user's master role's. Gives the roles of keys what was theirs. */
-export async function giveToOwners(administrator: Session, owned: readonly Owned[]): Promise<void> {
-  for (const { type, identity, owner } of owned) {
+/**
+ * After a copy everything is its user's master role's. Gives the roles of keys what was theirs. Who owned what is read
+ * from another server, which may lie: only what the roles own here is named in a statement, as this server names it.
+ */
+export async function giveToOwners(
+  administrator: Session,
+  roles: readonly string[],
+  owned: readonly Owned[],
+): Promise<void> {
+  const ownerOf = new Map(owned.map((object) => [nameOf(object), object.owner]))
+  for (const { type, identity } of await readOwned(administrator, roles)) {
+    const owner = ownerOf.get(nameOf({ type, identity }))
+    if (owner === undefined) continue
+    if (!roles.includes(owner))
+      throw errors.moveFailed(`${type} ${identity} has an owner that is no role of the account`)
     // The sequence of a column has gone with its table. PostgreSQL has no command for the owner of an extension.
     if (owner === masterRoleOf(owner) || type === 'extension') continue
     await administrator
@@ -38,6 +51,8 @@ export async function giveToOwners(administrator: Session, owned: readonly Owned
       })
   }
 }
+
+const nameOf = ({ type, identity }: Pick<Owned, 'type' | 'identity'>) => `${type} ${identity}`
 
 /** By which the entries of a dump are chosen and restored. */
 export async function readOwners(

@@ -49,7 +49,7 @@ export async function readSavedUser(
   return { account, keys, roles }
 }
 
-function refuseForeign({ username, organization, hostId }: Account): void {
+function refuseForeign({ username, organization, hostId, schema }: Account): void {
   if (organization)
     throw errors.restoreRefused(
       `The user '${username}' is a member of the organization '${organization.name}', whose members share one database`,
@@ -57,5 +57,10 @@ function refuseForeign({ username, organization, hostId }: Account): void {
   if (hostId !== firstHostId)
     throw errors.restoreRefused(
       `The user '${username}' was on another host than that of the backup: its data is not in the file`,
+    )
+  // The administrator grants on it.
+  if (schema !== 'public')
+    throw errors.restoreRefused(
+      `The user '${username}' is not one that Cartage made: its schema is not 'public'`,
     )
 }
