@@ -103,7 +103,8 @@ export async function closeDraftOrganization(tx: ClientBase, id: number): Promis
     `update cartage.organizations set state = 'deleting' where id = $1 and state = 'creating'`,
     [id],
   )
-  if (rowCount === 0) return false
+  // Gone: repair has removed it.
+  if (rowCount === 0) return (await organizationState(tx, id)) !== 'active'
   await tx.query(`update cartage.users set state = 'deleting' where organization_id = $1`, [id])
   return true
 }

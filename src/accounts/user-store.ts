@@ -73,7 +73,8 @@ export async function closeDraftUser(control: Queryable, userId: number): Promis
     `update cartage.users set state = 'deleting', updated_at = now() where id = $1 and state <> 'active'`,
     [userId],
   )
-  return rowCount === 1
+  // Gone: repair has removed it.
+  return rowCount === 1 || (await userState(control, userId)) !== 'active'
 }
 
 /** Call under the user's lock: an earlier read may be outdated. Undefined: the user is gone. */

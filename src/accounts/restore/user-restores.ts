@@ -130,7 +130,8 @@ export class UserRestores {
       const failure = await untilGivenUp(this.#installation, id, signal, (either) =>
         this.#perform(id, { username, as: restoredAs, signal: either }, opened),
       ).catch((error: unknown) => explain(this.#installation, error))
-      await endRestore(databases.control, id, failure ?? '')
+      // Without a failure it is past the phase in which it can fail.
+      await endRestore(databases.control, id, failure ?? 'It ended before its user was made')
     } catch (error) {
       log.warn({ err: error }, 'cannot record the end of a restore: repair records it')
     } finally {
