@@ -24,6 +24,7 @@ import { closeDraftUser, insertDraftUser, isNameTaken, updateUserRow } from '../
 import { type RoleNames, renameSaved } from './rename-saved.ts'
 import { insertRestoredKeys, nextKeyIds } from './restore-store.ts'
 import { type Backup, backupHostId, longestCopyMs, readSavedUser, type SavedUser } from './saved-user.ts'
+import { untilLost } from './until-lost.ts'
 
 /** Refuses what would fail later, before the backup is unpacked. */
 export async function checkNewName(installation: Installation, as: string): Promise<void> {
@@ -61,10 +62,12 @@ export async function restoreUser(
   const apart = { ...installation, databases }
   try {
     const saved = await readSavedUser(apart, backup, username)
-    const restored = await holdingLocks(databases.control, async (client) => {
-      const account = await draftUser(apart, client, saved, as, hostIds)
-      return finishUser(apart, client, { account, saved, backup, restoring })
-    })
+    const restored = await holdingLocks(databases.control, (client) =>
+      untilLost(client, restoring.signal, async (signal) => {
+        const account = await draftUser(apart, client, saved, as, hostIds)
+        return finishUser(apart, client, { account, saved, backup, restoring: { ...restoring, signal } })
+      }),
+    )
     await awaitCaches(databases.control, installation.log)
     return restored
   } finally {
@@ -118,7 +121,8 @@ async function finishUser(
   })
   const { apiKeyQuota, limits } = saved.account
   try {
-    await copySaved(installation, client, draft, new Map([...names].map(([old, { role }]) => [old, role])))
+    await copySaved(installation, draft, new Map([...names].map(([old, { role }]) => [old, role])))
+    restoring.signal.throwIfAborted()
     await openUser(installation, client, account, {
       masterToken,
       alsoDo: async (tx) => {
@@ -157,35 +161,28 @@ async function nameRoles(
 
 async function copySaved(
   installation: Installation,
-  client: PoolClient,
   { account, saved, backup, restoring: { signal: stopped, noteProgress } }: RestoredDraft,
   names: RoleNames,
 ): Promise<void> {
   const { databases } = installation
   const { hostId, masterRole } = account
+  const signal = AbortSignal.any([stopped, AbortSignal.timeout(longestCopyMs)])
   const major = await majorOf(installation, hostId)
   if (major < backup.major)
     throw errors.restoreRefused(
       `The host '${databases.hosts.get(hostId).name}' has PostgreSQL ${major}, which is older than ${backup.major} of the backup`,
     )
   await renameSaved(databases, saved.account, account, names)
-  const lost = new AbortController()
-  const onLost = () => lost.abort(errors.restoreRefused('The connection to the control database was lost'))
-  client.once('end', onLost).once('error', onLost)
-  const signal = AbortSignal.any([stopped, lost.signal, AbortSignal.timeout(longestCopyMs)])
-  try {
-    const { before, after } = await copyAccount(installation, {
-      household: { database: account.database, members: [{ ...account, hostId: backupHostId }] },
-      move: { fromHostId: backupHostId, toHostId: hostId },
-      programs: await findDumpPrograms(major),
-      roles: [...names.values()],
-      signal,
-      noteProgress: noteProgress ?? (async () => undefined),
-    })
-    const [there, here] = await unlessAborted(signal, Promise.all([before, after()]))
-    requireEqual(there, here)
-    await dropMover(databases, hostId, masterRole)
-  } finally {
-    client.off('end', onLost).off('error', onLost)
-  }
+  signal.throwIfAborted()
+  const { before, after } = await copyAccount(installation, {
+    household: { database: account.database, members: [{ ...account, hostId: backupHostId }] },
+    move: { fromHostId: backupHostId, toHostId: hostId },
+    programs: await findDumpPrograms(major),
+    roles: [...names.values()],
+    signal,
+    noteProgress: noteProgress ?? (async () => undefined),
+  })
+  const [there, here] = await unlessAborted(signal, Promise.all([before, after()]))
+  requireEqual(there, here)
+  await dropMover(databases, hostId, masterRole)
 }
