@@ -70,7 +70,7 @@ export class Hosts {
   #fences: ReadonlyMap<string, bigint> = new Map()
   #isFirstControlOnly = false
   #isFirstSettled = false
-  readonly #listeners: ((id: number) => void)[] = []
+  readonly #listeners = new Set<(id: number) => void>()
 
   /** The same hosts, with one of them added or changed. Neither registry hears of later changes of the other. */
   with(host: Host): Hosts {
@@ -123,9 +123,10 @@ export class Hosts {
     return this.#fences.get(placeOf({ hostId, database })) ?? 0n
   }
 
-  /** Calls `listener` when a host's address or administrator changes, or the host is removed. */
-  onMoved(listener: (id: number) => void): void {
-    this.#listeners.push(listener)
+  /** Calls `listener` when a host's address or administrator changes, or the host is removed. Returns how to stop that. */
+  onMoved(listener: (id: number) => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
   }
 
   /** A host, or a replica. */

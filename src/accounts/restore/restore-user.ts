@@ -24,7 +24,7 @@ import { closeDraftUser, insertDraftUser, isNameTaken, updateUserRow } from '../
 import { type RoleNames, renameSaved } from './rename-saved.ts'
 import { insertRestoredKeys, nextKeyIds } from './restore-store.ts'
 import { type Backup, backupHostId, longestCopyMs, readSavedUser, type SavedUser } from './saved-user.ts'
-import { untilLost } from './until-lost.ts'
+import { untilLost, untilMoved } from './until-lost.ts'
 
 /** Refuses what would fail later, before the backup is unpacked. */
 export async function checkNewName(installation: Installation, as: string): Promise<void> {
@@ -62,10 +62,20 @@ export async function restoreUser(
   const apart = { ...installation, databases }
   try {
     const saved = await readSavedUser(apart, backup, username)
+    const { hosts } = installation.databases
     const restored = await holdingLocks(databases.control, (client) =>
-      untilLost(client, restoring.signal, async (signal) => {
+      untilLost(client, restoring.signal, async (unlost) => {
         const account = await draftUser(apart, client, saved, as, hostIds)
-        return finishUser(apart, client, { account, saved, backup, restoring: { ...restoring, signal } })
+        const removing = () => isMadeAfterAll(installation, account)
+        return untilMoved(hosts, databases.hosts.get(account.hostId), unlost, (signal) =>
+          finishUser(apart, client, {
+            account,
+            saved,
+            backup,
+            restoring: { ...restoring, signal },
+            removing,
+          }),
+        )
       }),
     )
     await awaitCaches(databases.control, installation.log)
@@ -105,14 +115,21 @@ async function draftUser(
   })
 }
 
-type RestoredDraft = Readonly<{ account: Account; saved: SavedUser; backup: Backup; restoring: Restoring }>
+type RestoredDraft = Readonly<{
+  account: Account
+  saved: SavedUser
+  backup: Backup
+  restoring: Restoring
+  /** Where the host is by now. True: the user is made after all. */
+  removing: () => Promise<boolean>
+}>
 
 async function finishUser(
   installation: Installation,
   client: PoolClient,
   draft: RestoredDraft,
 ): Promise<RestoredUser> {
-  const { account, saved, backup, restoring } = draft
+  const { account, saved, backup, restoring, removing } = draft
   const masterToken = newToken()
   const names = await nameRoles(installation, account, saved)
   const keys = saved.keys.flatMap((key) => {
@@ -137,7 +154,7 @@ async function finishUser(
       details: { restored_from: saved.account.username, backup_of: backup.createdAt },
     })
   } catch (error) {
-    if (!(await isMadeAfterAll(installation, account))) throw error
+    if (!(await removing())) throw error
   }
   return { account, masterToken, keys: keys.map(({ name }) => name) }
 }
