@@ -102,7 +102,14 @@ test('an own PostgreSQL cluster is backed up and restored the same way; a damage
 
 test('a file that is no backup is refused with a sentence', async (t) => {
   const folder = await newDataDir(t)
-  const note = { format: 1, postgres: 1, has_secret: true }
+  const note = {
+    format: 1,
+    version: '1.0.0',
+    postgres: 15,
+    namespace: 'cartage',
+    created_at: '2026-05-01T00:00:00.000Z',
+    has_secret: true,
+  }
   const contents: Readonly<Record<string, Buffer>> = {
     'empty.tar': Buffer.alloc(0),
     'note.txt': Buffer.from('buy milk'),

@@ -31,7 +31,7 @@ export async function readBackup(file: string): Promise<OpenBackup | undefined> 
   const source = createReadStream(file, { highWaterMark: 1024 ** 2 })
   const tar = isPacked ? unpacked(source) : source
   const note = await readNote(tar).catch(nothingIfDamaged)
-  if (note?.format !== 1) {
+  if (!note) {
     tar.destroy()
     source.destroy()
     return undefined
@@ -43,7 +43,31 @@ export async function readBackup(file: string): Promise<OpenBackup | undefined> 
 async function readNote(tar: Readable): Promise<BackupNote | undefined> {
   const first = await readTarEntry(tar, 64 * 1024)
   if (first?.name !== 'cartage.json') return undefined
-  return JSON.parse(first.content.toString('utf8')) as BackupNote
+  const note: unknown = JSON.parse(first.content.toString('utf8'))
+  return isNote(note) ? note : undefined
+}
+
+/** Anybody may have written it: each member goes into answers of the API, tables or the choice of programs. */
+function isNote(note: unknown): note is BackupNote {
+  const { format, version, postgres, namespace, created_at, has_secret } = Object(note) as Partial<BackupNote>
+  return (
+    format === 1 &&
+    typeof version === 'string' &&
+    /^[\w.+-]{1,100}$/.test(version) &&
+    Number.isInteger(postgres) &&
+    isNamespace(namespace) &&
+    isTime(created_at) &&
+    typeof has_secret === 'boolean'
+  )
+}
+
+const isNamespace = (text: unknown) => typeof text === 'string' && /^[a-z][a-z0-9_]{0,30}$/.test(text)
+
+/** As toISOString() writes it, and of a year that PostgreSQL and JavaScript both know. */
+function isTime(text: unknown): boolean {
+  if (typeof text !== 'string' || !/^[1-9]\d{3}-[\dT:.-]+Z$/.test(text)) return false
+  const time = new Date(text)
+  return !Number.isNaN(time.getTime()) && time.toISOString() === text
 }
 
 /** Content that begins like gzip or JSON and is not. */

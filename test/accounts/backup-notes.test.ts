@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { listBackups, openFromFolder } from '../../src/accounts/restore/backup-folder.ts'
+import { tarEntry } from '../../src/cli/backup/tar-entry.ts'
+import { newDataDir } from '../support/service/data-dir.ts'
+
+test('a file whose note has a wrong or missing member is not a backup', async (t) => {
+  const folder = await newDataDir(t)
+  const note = {
+    format: 1,
+    version: '0.2.0',
+    postgres: 17,
+    namespace: 'cartage',
+    created_at: '2026-05-01T10:00:00.123Z',
+    has_secret: false,
+  }
+  const put = (name: string, content: unknown) =>
+    writeFile(join(folder, name), tarEntry('cartage.json', Buffer.from(JSON.stringify(content))))
+  await put('good.tar', note)
+  const wrong: Readonly<Record<string, readonly unknown[]>> = {
+    format: [undefined, 2, '1'],
+    version: [undefined, null, 1, '', '<b>', 'x'.repeat(101)],
+    postgres: [undefined, null, '17', 17.5],
+    namespace: [undefined, 1, '', 'postgres"; drop', 'A', 'x'.repeat(32)],
+    created_at: [
+      ...[
+        undefined,
+        null,
+        0,
+        '',
+        'infinity',
+        '-infinity',
+        'now',
+        'epoch',
+        '2026-05-01',
+        '275761-01-01T00:00:00.000Z',
+      ],
+      ...['+275760-01-01T00:00:00.000Z', '-000001-01-01T00:00:00.000Z', '0000-01-01T00:00:00.000Z'],
+      ...['2026-02-30T00:00:00.000Z', '2026-05-01T10:00:00.123+02:00', ['2026-05-01T10:00:00.123Z']],
+    ],
+    has_secret: [undefined, null, 0, 'false'],
+  }
+  const others: unknown[] = [null, 1, 'note', [note]]
+  for (const [member, values] of Object.entries(wrong))
+    for (const value of values) others.push({ ...note, [member]: value })
+  for (const [place, content] of others.entries()) {
+    await put(`${place}.tar`, content)
+    await assert.rejects(
+      openFromFolder(folder, `${place}.tar`),
+      /is not a backup of Cartage/,
+      JSON.stringify(content),
+    )
+  }
+  assert.deepEqual(
+    (await listBackups(folder)).map(({ file, created_at }) => [file, created_at]),
+    [['good.tar', note.created_at]],
+  )
+})
