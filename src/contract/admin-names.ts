@@ -11,6 +11,7 @@ export const auditActions = [
   'user.moved',
   'user.deleted',
   'user.restored',
+  'restore.requested',
   'restore.cancelled',
   'plan.created',
   'plan.changed',

@@ -22,6 +22,7 @@ import { hostForNew } from '../new-account.ts'
 import { repairAccounts } from '../repair-accounts.ts'
 import { closeDraftUser, insertDraftUser, isNameTaken, updateUserRow } from '../user-store.ts'
 import { type RoleNames, renameSaved } from './rename-saved.ts'
+import { type RestoreDetails, recordRestore } from './restore-audit.ts'
 import { insertRestoredKeys, nextKeyIds } from './restore-store.ts'
 import { type Backup, backupHostId, longestCopyMs, readSavedUser, type SavedUser } from './saved-user.ts'
 import { untilLost, untilMoved } from './until-lost.ts'
@@ -39,6 +40,7 @@ export type RestoredUser = CreatedUser & Readonly<{ keys: readonly string[] }>
 export type Restoring = Readonly<{
   username: string
   as: string
+  details: RestoreDetails
   signal: AbortSignal
   /** In percent. */
   noteProgress?: (percent: number) => Promise<void>
@@ -146,6 +148,7 @@ async function finishUser(
         await insertRestoredKeys(tx, installation.secrets, account, keys)
         await updateUserRow(tx, account.userId, { apiKeyQuota, limits })
         await limitJobs(tx, { userId: account.userId })
+        await recordRestore(tx, 'user.restored', account.username, restoring.details)
         await restoring.alsoDo?.(
           tx,
           keys.map(({ name }) => name),

@@ -9,6 +9,7 @@ import { inTransaction, onConnection } from '../../postgres/transaction.ts'
 import { Repeated } from '../../waiting/repeated.ts'
 import type { OpenBackup } from './backup-file.ts'
 import { openFromFolder } from './backup-folder.ts'
+import { type RestoreDetails, recordRestore } from './restore-audit.ts'
 import { checkNewName, restoreUser } from './restore-user.ts'
 import { runningBackup } from './running-backup.ts'
 import {
@@ -103,12 +104,7 @@ export class UserRestores {
         const made = await insertRestore(tx, { file, backupOf: note.created_at, username, restoredAs: as })
         // Nobody else knows the id yet.
         await lockRestore(client, made.id)
-        await recordAudit(tx, {
-          actor: operator,
-          action: 'user.restored',
-          account: as,
-          details: { id: made.id, from: username, file, backup_of: note.created_at },
-        })
+        await recordRestore(tx, 'restore.requested', as, detailsOf(made))
         return made
       })
       return { client, restore }
@@ -118,7 +114,8 @@ export class UserRestores {
     }
   }
 
-  async #carryOut(client: PoolClient, { id, username, restoredAs }: UserRestore, opened: OpenBackup) {
+  async #carryOut(client: PoolClient, restore: UserRestore, opened: OpenBackup) {
+    const { id } = restore
     const { databases, log } = this.#installation
     const lost = new AbortController()
     client.once('end', () =>
@@ -128,7 +125,7 @@ export class UserRestores {
     const signal = AbortSignal.any([this.#stopping.signal, lost.signal])
     try {
       const failure = await untilGivenUp(this.#installation, id, signal, (either) =>
-        this.#perform(id, { username, as: restoredAs, signal: either }, opened),
+        this.#perform(restore, either, opened),
       ).catch((error: unknown) => explain(this.#installation, error))
       // Without a failure it is past the phase in which it can fail.
       await endRestore(databases.control, id, failure ?? 'It ended before its user was made')
@@ -140,19 +137,18 @@ export class UserRestores {
     }
   }
 
-  async #perform(
-    id: number,
-    wanted: Readonly<{ username: string; as: string; signal: AbortSignal }>,
-    opened: OpenBackup,
-  ): Promise<undefined> {
+  async #perform(restore: UserRestore, signal: AbortSignal, opened: OpenBackup): Promise<undefined> {
     const { control } = this.#installation.databases
-    const { signal } = wanted
+    const { id, username, restoredAs } = restore
     const folder = temporaryServiceFolder(this.#config.dataDir)
     const running = { folder, opened, log: this.#installation.log, signal }
     await runningBackup(running, async (backup) => {
       if (!(await beginCopy(control, id))) throw errors.restoreRefused(givenUp)
       await restoreUser(this.#installation, backup, {
-        ...wanted,
+        username,
+        as: restoredAs,
+        details: detailsOf(restore),
+        signal,
         noteProgress: (percent) => noteProgress(control, id, percent).catch(() => undefined),
         alsoDo: async (tx, keys) => {
           if (!(await beginOpening(tx, id, keys))) throw errors.restoreRefused(givenUp)
@@ -161,6 +157,13 @@ export class UserRestores {
     })
   }
 }
+
+const detailsOf = ({ id, username, file, backupOf }: UserRestore): RestoreDetails => ({
+  id,
+  from: username,
+  file,
+  backup_of: backupOf.toISOString(),
+})
 
 /** How long the restore of a killed process keeps its phase. */
 const repairMs = 10_000

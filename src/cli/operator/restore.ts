@@ -1,4 +1,6 @@
+import { basename } from 'node:path'
 import type { OpenBackup } from '../../accounts/restore/backup-file.ts'
+import { recordRestore } from '../../accounts/restore/restore-audit.ts'
 import { restoreInstallation } from '../../accounts/restore/restore-installation.ts'
 import { endMoves } from '../../accounts/restore/restore-store.ts'
 import { checkNewName, restoreUser } from '../../accounts/restore/restore-user.ts'
@@ -33,8 +35,10 @@ async function restoreOne(file: string, username: string, as: string): Promise<C
   try {
     const { masterToken, keys } = await asOperator(async (installation, config) => {
       await checkNewName(installation, as)
+      const details = { from: username, file: basename(file), backup_of: note.created_at }
+      await recordRestore(installation.databases.control, 'restore.requested', as, details)
       return readingBackup(config, opened, (backup, signal) =>
-        restoreUser(installation, backup, { username, as, signal }),
+        restoreUser(installation, backup, { username, as, details, signal }),
       )
     })
     return {

@@ -62,6 +62,11 @@ test('a user of a backup becomes a new user by the admin API, and the operator r
     [record?.actor, record?.details.from, record?.details.file],
     ['operator', 'alice', 'b.tar.gz'],
   )
+  const actions = async (action: 'restore.requested' | 'user.restored') =>
+    (await operator.audit({ account: 'alice2', action })).map(({ details }) => details.id)
+  assert.deepEqual(await actions('restore.requested'), [id, nobody.id])
+  // Of the one that failed nothing was restored.
+  assert.deepEqual(await actions('user.restored'), [id])
   await assert.rejects(access(join(dataDir, 'restores/running')), { code: 'ENOENT' })
 })
 

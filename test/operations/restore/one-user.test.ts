@@ -60,6 +60,10 @@ test('one user of a backup becomes a new user with its data, grants and keys, wh
   assert.deepEqual(movers, [])
   const [record] = await operator.audit({ account: 'alice2', action: 'user.created' })
   assert.equal(record?.details.restored_from, 'alice')
+  for (const action of ['restore.requested', 'user.restored'] as const) {
+    const [said, ...others] = await operator.audit({ account: 'alice2', action })
+    assert.deepEqual([said?.details.from, said?.details.file, others.length], ['alice', 'backup.tar', 0])
+  }
   assert.equal((await run('doctor')).code, 0)
 })
 
