@@ -19,11 +19,12 @@ export async function runningBackup<T>(
 ): Promise<T> {
   const { namespace, postgres: major, created_at: createdAt } = note
   const binaries = await chooseBinaries(major)
+  signal.throwIfAborted()
   // What unpacks it ends with it.
   const stop = () => tar.destroy()
   signal.addEventListener('abort', stop, { once: true })
   try {
-    return await withTemporaryCluster(folder, { binaries, tar, log }, (url) => {
+    return await withTemporaryCluster(folder, { binaries, tar, log, signal }, (url) => {
       signal.throwIfAborted()
       return work({ url, namespace, major, createdAt })
     })

@@ -132,6 +132,7 @@ export class UserRestores {
     } catch (error) {
       log.warn({ err: error }, 'cannot record the end of a restore: repair records it')
     } finally {
+      opened.tar.destroy()
       // The lock goes with the connection.
       client.release(true)
     }

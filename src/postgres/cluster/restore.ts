@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { lchown, lstat, mkdir } from 'node:fs/promises'
@@ -26,6 +26,8 @@ export type ClusterBackup = Readonly<{
   beforeUse?: () => Promise<void>
   /** Only read and removed: no setting of the operator holds there, such as one that archives its WAL. */
   isTemporary?: boolean
+  /** Ends its programs. */
+  signal?: AbortSignal
 }>
 
 /**
@@ -34,21 +36,22 @@ export type ClusterBackup = Readonly<{
  */
 export async function restoreCluster(
   dataDir: string,
-  { binaries, tar, log, settle, beforeUse, isTemporary = false }: ClusterBackup,
+  { binaries, tar, log, settle, beforeUse, isTemporary = false, signal }: ClusterBackup,
 ): Promise<void> {
   const home = await openHome(dataDir, log)
-  const lock = await becomeKeeper(home)
+  const lock = await becomeKeeper(home, 0, signal)
+  const work = { home, binaries, draft: `${home.dataPath}.restore`, signal }
   try {
     if ((await clusterVersion(home)) !== undefined)
       throw new ClusterError(
         `there is an installation in ${dataDir} already: restore into an empty CARTAGE_DATA_DIR`,
       )
-    const draft = `${home.dataPath}.restore`
+    const { draft } = work
     try {
-      await unpack(home, binaries, tar, draft)
+      await unpack(work, tar)
       await takeConfiguration(home, draft, isTemporary)
-      await setPassword(home, binaries, draft)
-      if (settle) await runAlone(home, binaries, draft, settle.database, [`${settle.statement};\n`])
+      await setPassword(work)
+      if (settle) await runAlone(work, settle.database, [`${settle.statement};\n`])
       await beforeUse?.()
       await renameOwned(draft, basename(home.dataPath))
     } finally {
@@ -59,17 +62,20 @@ export async function restoreCluster(
   }
 }
 
-async function unpack(
-  home: ClusterHome,
-  binaries: PostgresBinaries,
-  tar: Readable,
-  draft: string,
-): Promise<void> {
+type Work = Readonly<{
+  home: ClusterHome
+  binaries: PostgresBinaries
+  draft: string
+  signal: AbortSignal | undefined
+}>
+
+async function unpack(work: Work, tar: Readable): Promise<void> {
+  const { home, binaries, draft } = work
   await removeTree(draft)
   await mkdir(draft, { mode: 0o700 })
   if (home.identity) await lchown(draft, home.identity.uid, home.identity.gid)
-  await run(home, 'tar', ['-x', '-C', draft], plainTar(tar))
-  await run(home, join(binaries.directory, 'pg_verifybackup'), ['--quiet', draft])
+  await run(work, 'tar', ['-x', '-C', draft], plainTar(tar))
+  await run(work, join(binaries.directory, 'pg_verifybackup'), ['--quiet', draft])
 }
 
 /** A foreign cluster's settings are for another machine, and some of them run programs. */
@@ -93,37 +99,34 @@ async function takeConfiguration(home: ClusterHome, draft: string, isTemporary: 
 }
 
 /** In single-user mode, so that no client can connect before the password is ours. Also replays the WAL of the backup. */
-async function setPassword(home: ClusterHome, binaries: PostgresBinaries, draft: string): Promise<void> {
+async function setPassword(work: Work): Promise<void> {
+  const { home } = work
   const password = randomBytes(32).toString('base64url')
   await writeOwned(home.passwordPath, home.identity, password)
   const statements = [
     `create role ${superuser};\n`,
     `alter role ${superuser} superuser login valid until 'infinity' password '${password}';\n`,
   ]
-  await runAlone(home, binaries, draft, 'postgres', statements)
+  await runAlone(work, 'postgres', statements)
 }
 
-const runAlone = (
-  home: ClusterHome,
-  { directory }: PostgresBinaries,
-  draft: string,
-  database: string,
-  statements: readonly string[],
-) => run(home, join(directory, 'postgres'), ['--single', '-D', draft, database], statements)
+const runAlone = (work: Work, database: string, statements: readonly string[]) =>
+  run(work, join(work.binaries.directory, 'postgres'), ['--single', '-D', work.draft, database], statements)
 
 async function run(
-  home: ClusterHome,
+  { home, signal }: Work,
   program: string,
   args: readonly string[],
   input: AsyncIterable<Buffer> | readonly string[] = [],
 ): Promise<void> {
+  signal?.throwIfAborted()
   const child = spawn(program, args, {
     cwd: home.directory,
     env: { ...emptyEnvironment, PATH: '/usr/bin:/bin' },
     stdio: ['pipe', 'ignore', 'pipe'],
     ...home.identity,
   })
-  const ended = once(child, 'close')
+  const ended = ending(child, signal)
   const words = text(child.stderr)
   const trouble = pipeline(input, child.stdin).then(
     () => undefined,
@@ -132,10 +135,27 @@ async function run(
   )
   const [code] = await ended
   const unfed = await trouble
+  signal?.throwIfAborted()
   if (unfed instanceof ClusterError) throw unfed
   if (code === 0 && !unfed) return
   const last = (await words).trim().split('\n').slice(-3).join('; ')
   throw new ClusterError(
     `the backup is damaged, or cannot be used here: ${last || `${program} did not read all of it`}`,
   )
+}
+
+/** Waits for the end of a program. When aborted it is asked to end, then made to. */
+async function ending(child: ChildProcess, signal: AbortSignal | undefined): Promise<readonly unknown[]> {
+  let deadline: NodeJS.Timeout | undefined
+  const stop = () => {
+    child.kill('SIGTERM')
+    deadline = setTimeout(() => child.kill('SIGKILL'), 3_000)
+  }
+  signal?.addEventListener('abort', stop, { once: true })
+  try {
+    return await once(child, 'close')
+  } finally {
+    signal?.removeEventListener('abort', stop)
+    clearTimeout(deadline)
+  }
 }

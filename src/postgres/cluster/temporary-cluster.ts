@@ -18,7 +18,7 @@ export async function withTemporaryCluster<T>(
   backup: Omit<ClusterBackup, 'beforeUse' | 'isTemporary'>,
   work: (url: string) => Promise<T>,
 ): Promise<T> {
-  const { log } = backup
+  const { log, signal } = backup
   const home = await openHome(folder, log)
   const lock = await takeLock(home, lockOf(home), 'exclusive', 0)
   if (!lock) throw new ClusterError(`another restore works in ${folder}: wait until it has ended`)
@@ -26,7 +26,13 @@ export async function withTemporaryCluster<T>(
     await endServer(home)
     await removeTree(home.dataPath)
     await restoreCluster(folder, { ...backup, isTemporary: true })
-    const cluster = await startEmbeddedCluster({ dataDir: folder, log, settings, isEphemeral: true })
+    const cluster = await startEmbeddedCluster({
+      dataDir: folder,
+      log,
+      settings,
+      isEphemeral: true,
+      ...(signal && { signal }),
+    })
     try {
       return await work(cluster.url)
     } finally {
