@@ -6,6 +6,7 @@ import { basename, join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
+import { keepingReserve, roomOfDisk } from '../../files/disk-room.ts'
 import type { Log } from '../../log/log.ts'
 import { ClusterError } from './cluster-error.ts'
 import type { PostgresBinaries } from './find-binaries.ts'
@@ -48,7 +49,8 @@ export async function restoreCluster(
       )
     const { draft } = work
     try {
-      await unpack(work, tar)
+      const files = plainTar(tar)
+      await unpack(work, isTemporary ? keepingRoom(files, draft) : files)
       await takeConfiguration(home, draft, isTemporary)
       await setPassword(work)
       if (settle) await runAlone(work, settle.database, [`${settle.statement};\n`])
@@ -69,14 +71,23 @@ type Work = Readonly<{
   signal: AbortSignal | undefined
 }>
 
-async function unpack(work: Work, tar: Readable): Promise<void> {
+async function unpack(work: Work, files: AsyncIterable<Buffer>): Promise<void> {
   const { home, binaries, draft } = work
   await removeTree(draft)
   await mkdir(draft, { mode: 0o700 })
   if (home.identity) await lchown(draft, home.identity.uid, home.identity.gid)
-  await run(work, 'tar', ['-x', '-C', draft], plainTar(tar))
+  await run(work, 'tar', ['-x', '-C', draft], files)
   await run(work, join(binaries.directory, 'pg_verifybackup'), ['--quiet', draft])
 }
+
+/** The service writes to the same disk meanwhile. */
+const keepingRoom = (files: AsyncIterable<Buffer>, folder: string) =>
+  keepingReserve(
+    files,
+    () => roomOfDisk(folder),
+    () =>
+      new ClusterError(`the disk of ${folder} has too little room for the backup: 1 GiB or 5 % stay free`),
+  )
 
 /** A foreign cluster's settings are for another machine, and some of them run programs. */
 async function takeConfiguration(home: ClusterHome, draft: string, isTemporary: boolean): Promise<void> {
