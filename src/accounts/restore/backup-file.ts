@@ -31,6 +31,8 @@ export async function readBackup(file: string): Promise<OpenBackup | undefined> 
   const source = createReadStream(file, { highWaterMark: 1024 ** 2 })
   const tar = isPacked ? unpacked(source) : source
   const note = await readNote(tar).catch(nothingIfDamaged)
+  // Who reads it later gets its error. Until then nobody listens, and it reads ahead.
+  tar.on('error', () => undefined)
   if (!note) {
     tar.destroy()
     source.destroy()

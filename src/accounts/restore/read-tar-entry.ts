@@ -9,7 +9,8 @@ export async function readTarEntry(
 ): Promise<{ name: string; content: Buffer } | undefined> {
   const header = await take(stream, block)
   if (header?.toString('latin1', 257, 262) !== 'ustar') return undefined
-  const size = Number.parseInt(header.toString('latin1', 124, 135), 8)
+  const digits = /^[0-7]+(?=[ \0]*$)/.exec(header.toString('latin1', 124, 136))
+  const size = Number.parseInt(digits?.[0] ?? '', 8)
   if (!(size <= largestBytes)) return undefined
   const content = await take(stream, size + padding(size))
   const name = header.toString('utf8', 0, 100).replace(/\0.*$/s, '')
