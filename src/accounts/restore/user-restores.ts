@@ -7,6 +7,7 @@ import { ClusterError } from '../../postgres/cluster/cluster-error.ts'
 import { temporaryServiceFolder } from '../../postgres/cluster/temporary-cluster.ts'
 import { inTransaction, onConnection } from '../../postgres/transaction.ts'
 import { Repeated } from '../../waiting/repeated.ts'
+import { checkAccountName } from '../account-names.ts'
 import type { OpenBackup } from './backup-file.ts'
 import { openFromFolder } from './backup-folder.ts'
 import { type RestoreDetails, recordRestore } from './restore-audit.ts'
@@ -63,35 +64,34 @@ export class UserRestores {
 
   /** Answers as soon as it has begun. */
   async request(wanted: WantedRestore): Promise<UserRestore> {
+    checkAccountName('username', wanted.username)
     if (this.#work) throw busy()
-    const opened = await openFromFolder(this.#config.backupDir, wanted.file)
+    let end!: () => void
+    // Before anything is waited for: another request may come meanwhile.
+    this.#work = new Promise((done) => {
+      end = () => {
+        this.#work = undefined
+        done()
+      }
+    })
     try {
-      await checkNewName(this.#installation, wanted.as)
-      this.#stopping.signal.throwIfAborted()
-      // Another request may have come meanwhile.
-      if (this.#work) throw busy()
-      return await this.#begin(wanted, opened)
+      return await this.#begin(wanted, end)
     } catch (error) {
-      opened.tar.destroy()
+      end()
       throw error
     }
   }
 
-  async #begin(wanted: WantedRestore, opened: OpenBackup): Promise<UserRestore> {
-    let settle!: () => void
-    this.#work = new Promise((done) => {
-      settle = done
-    })
-    const end = () => {
-      this.#work = undefined
-      settle()
-    }
+  async #begin(wanted: WantedRestore, end: () => void): Promise<UserRestore> {
+    const opened = await openFromFolder(this.#config.backupDir, wanted.file)
     try {
+      await checkNewName(this.#installation, wanted.as)
+      this.#stopping.signal.throwIfAborted()
       const { client, restore } = await this.#record(wanted, opened)
       void this.#carryOut(client, restore, opened).finally(end)
       return restore
     } catch (error) {
-      end()
+      opened.tar.destroy()
       throw error
     }
   }
@@ -179,8 +179,12 @@ export async function cancelRestore({ databases }: Installation, id: number): Pr
     const found = await findRestore(tx, id)
     if (!found) throw errors.restoreUnknown(String(id))
     if (found.phase === 'undoing' || found.phase === 'failed') return found
-    if (!(await giveUpRestore(tx, id, 'Cancelled by the operator')))
+    if (!(await giveUpRestore(tx, id, 'Cancelled by the operator'))) {
+      const now = await findRestore(tx, id)
+      // It has ended meanwhile.
+      if (now?.phase === 'failed') return now
       throw errors.restoreRefused(`The restore ${id} is past its end: the user '${found.restoredAs}' is made`)
+    }
     await recordAudit(tx, {
       actor: operator,
       action: 'restore.cancelled',
@@ -191,13 +195,17 @@ export async function cancelRestore({ databases }: Installation, id: number): Pr
   })
 }
 
-/** Of processes that have ended. The user that one has half-made is removed by the repair of accounts. */
+/** Of processes that have ended, or have lost the connection with the lock. The user that one has half-made is removed by the repair of accounts. */
 export async function endAbandoned({ databases: { control } }: Installation): Promise<void> {
   for (const id of await unfinishedRestores(control)) {
     const client = await control.connect()
     try {
       if (await lockRestore(client, id))
-        await endRestore(client, id, 'The process that carried it out has ended')
+        await endRestore(
+          client,
+          id,
+          'The process that carried it out has ended, or has lost the control database',
+        )
     } finally {
       client.release(true)
     }
