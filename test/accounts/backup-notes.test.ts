@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { writeFile } from 'node:fs/promises'
+import { utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { listBackups, openFromFolder } from '../../src/accounts/restore/backup-folder.ts'
@@ -78,4 +78,20 @@ test('an error of the file before it is unpacked is one for who reads it, and no
   await assert.rejects(async () => {
     for await (const _ of tar);
   }, /the disk is gone/)
+})
+
+test('of a folder with more files than are read, the newest are listed', async (t) => {
+  const folder = await newDataDir(t)
+  for (let n = 0; n < 1_000; n++) {
+    const path = join(folder, `a${n}.txt`)
+    await writeFile(path, 'not a backup')
+    await utimes(path, 1, 1)
+  }
+  await writeFile(join(folder, 'z.tar'), tarEntry('cartage.json', Buffer.from(JSON.stringify(good))))
+  const [one, same] = [listBackups(folder), listBackups(folder)]
+  assert.deepEqual(
+    (await one).map(({ file }) => file),
+    ['z.tar'],
+  )
+  assert.equal(await one, await same)
 })

@@ -2,16 +2,41 @@ import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { BackupDocument } from '../../contract/documents.ts'
 import { errors } from '../../errors.ts'
+import { settlesWithin } from '../../waiting/settles-within.ts'
 import { type OpenBackup, readBackup } from './backup-file.ts'
 
-/** The backups in the folder that the service may read, the newest first. Other files are left out. */
+/**
+ * The backups in the folder that the service may read, the newest first. Other files are left out. All who ask meanwhile
+ * get the same answer, and none waits for longer than a folder on another machine may take.
+ */
 export async function listBackups(folder: string): Promise<readonly BackupDocument[]> {
   requireFolder(folder)
+  let listing = listings.get(folder)
+  if (!listing) {
+    listing = listFolder(folder).finally(() => listings.delete(folder))
+    listings.set(folder, listing)
+  }
+  if (!(await settlesWithin(listing, longestListingMs)))
+    throw errors.restoreRefused('The folder of CARTAGE_BACKUP_DIR does not answer in time')
+  return listing
+}
+
+const listings = new Map<string, Promise<readonly BackupDocument[]>>()
+
+const longestListingMs = 20_000
+
+async function listFolder(folder: string): Promise<readonly BackupDocument[]> {
   const names = await readdir(folder).catch((error: unknown) => {
     throw errors.restoreRefused(`The folder of CARTAGE_BACKUP_DIR cannot be read: ${reasonOf(error)}`)
   })
+  const files: Readonly<{ name: string; changedAt: number }>[] = []
+  for (const name of names.filter(isBackupName)) {
+    const { mtimeMs: changedAt } = await stat(join(folder, name)).catch(() => ({ mtimeMs: 0 }))
+    files.push({ name, changedAt })
+  }
+  const newest = files.sort((a, b) => b.changedAt - a.changedAt).slice(0, mostFiles)
   const found: BackupDocument[] = []
-  for (const name of names.filter(isBackupName).slice(0, mostFiles)) {
+  for (const { name } of newest) {
     const document = await describe(join(folder, name), name).catch(() => undefined)
     if (document) found.push(document)
   }
