@@ -117,7 +117,6 @@ test('a server that cannot take the backup is refused with a sentence and stays 
   )
   assert.match(await restore({}, await tornCopy(file)), /^1 cartage: the backup is damaged/)
   const newer = join(folder, 'newer.tar')
-  const note = { format: 1, postgres: 99, namespace: 'cartage', has_secret: false }
   await writeFile(newer, tarEntry('cartage.json', Buffer.from(JSON.stringify(note))))
   assert.match(await restore({}, newer), /^1 cartage: .*version \d+, which is older than 99 of the backup/)
   assert.deepEqual(await names(), untouched)
@@ -131,3 +130,12 @@ test('a server that cannot take the backup is refused with a sentence and stays 
   await runSql(admin, 'create role cartage_u7_public')
   assert.match(await restore(), /^1 cartage: .*a database or role cartage_u7_public/)
 })
+
+const note = {
+  format: 1,
+  version: '9.0.0',
+  postgres: 99,
+  namespace: 'cartage',
+  created_at: '2026-05-01T00:00:00.000Z',
+  has_secret: false,
+}
