@@ -148,12 +148,17 @@ async function run(
   const unfed = await trouble
   signal?.throwIfAborted()
   if (unfed instanceof ClusterError) throw unfed
-  if (code === 0 && !unfed) return
+  if (code === 0 && (!unfed || isRestOfTar(program, unfed))) return
   const last = (await words).trim().split('\n').slice(-3).join('; ')
   throw new ClusterError(
     `the backup is damaged, or cannot be used here: ${last || `${program} did not read all of it`}`,
   )
 }
+
+/** tar ends with the archive, and may leave the zeros behind it unread. Whether all files are there is verified next. */
+const isRestOfTar = (program: string, error: unknown) =>
+  program === 'tar' &&
+  ['EPIPE', 'ECONNRESET', 'ERR_STREAM_PREMATURE_CLOSE'].includes((error as NodeJS.ErrnoException).code ?? '')
 
 /** Waits for the end of a program. When aborted it is asked to end, then made to. */
 async function ending(child: ChildProcess, signal: AbortSignal | undefined): Promise<readonly unknown[]> {
