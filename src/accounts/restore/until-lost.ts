@@ -38,11 +38,14 @@ export async function untilMoved<T>(
   }
 }
 
-async function sayingWhy<T>(signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+/** Rejects with the reason of the signal once it has aborted: what was cut off may say something else. */
+export async function sayingWhy<T>(
+  signal: AbortSignal,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
   try {
     return await work(signal)
   } catch (error) {
-    // What was cut off may say something else.
     signal.throwIfAborted()
     throw error
   }

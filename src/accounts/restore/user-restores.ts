@@ -13,6 +13,7 @@ import { openFromFolder } from './backup-folder.ts'
 import { type RestoreDetails, recordRestore } from './restore-audit.ts'
 import { checkNewName, restoreUser } from './restore-user.ts'
 import { runningBackup } from './running-backup.ts'
+import { sayingWhy } from './until-lost.ts'
 import {
   beginCopy,
   beginOpening,
@@ -225,13 +226,8 @@ async function untilGivenUp<T>(
   }
   const timer = new Repeated(look, 1_000, () => undefined)
   timer.start()
-  const either = AbortSignal.any([signal, cancelled.signal])
   try {
-    return await work(either)
-  } catch (error) {
-    // What was cut off may say something else.
-    either.throwIfAborted()
-    throw error
+    return await sayingWhy(AbortSignal.any([signal, cancelled.signal]), work)
   } finally {
     timer.stop()
   }
