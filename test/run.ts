@@ -113,7 +113,8 @@ function giveToTests({ url, namespace, folder }: { url: string; namespace: strin
   process.env.CARTAGE_TEST_CA_CERTS = process.env.NODE_EXTRA_CA_CERTS ?? ''
   delete process.env.NODE_EXTRA_CA_CERTS
   // The test processes inherit them.
-  process.execArgv = ['--enable-source-maps']
+  const withoutHooks = join(import.meta.dirname, 'support/runner/without-hooks.cjs')
+  process.execArgv = ['--enable-source-maps', '--require', withoutHooks]
   // The configuration of a service outside must not reach the services of the tests.
   for (const name of Object.keys(process.env)) {
     if (name.startsWith('CARTAGE_') && !name.startsWith('CARTAGE_TEST_')) delete process.env[name]
