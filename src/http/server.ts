@@ -130,6 +130,8 @@ function createApp({ config, log }: Services): FastifyInstance {
     requestIdHeader: false,
     genReqId: (request) => acceptedRequestId(request) ?? randomUUID(),
     bodyLimit: smallBodyBytes,
+    // The routes wait for nothing but a core. Ten seconds, the default, were too few on a machine that was overloaded.
+    pluginTimeout: 60_000,
     // An invalid path has no route and passes no hook, but gets the same error format as its neighbours.
     frameworkErrors: ({ code }, request, reply) => {
       const respond = keysPath.test(request.url) ? respondWithKeyError : respondWithError
