@@ -158,7 +158,15 @@ test('root follows no link in place of a folder of the cluster', { skip }, async
 
 test('a backup with anything but plain files and folders is not restored', async (t) => {
   const folder = await newDataDir(t)
-  const note = tarEntry('cartage.json', Buffer.from(JSON.stringify({ format: 1, postgres: 15 })))
+  const noted = {
+    format: 1,
+    version: '0.1.0',
+    postgres: 15,
+    namespace: 'cartage',
+    created_at: new Date().toISOString(),
+    has_secret: false,
+  }
+  const note = tarEntry('cartage.json', Buffer.from(JSON.stringify(noted)))
   const victim = join(folder, 'victim')
   await writeFile(victim, 'of root')
   const file = join(folder, 'crafted.tar')
