@@ -50,7 +50,8 @@ export function acceptBodies(app: FastifyInstance, timeoutMs: number): void {
   app.addHook('onRequest', (request, _reply, done) => done(refusalOfCompressed(request)))
   app.addHook('preParsing', (request, reply, payload, done) => {
     if (hasBody(request) && !request.routeOptions.config?.isStreaming) {
-      const timer = setTimeout(() => giveUp(request, reply), timeoutMs)
+      // After a process stood still, its timers run before it reads what has arrived meanwhile.
+      const timer = setTimeout(() => setImmediate(giveUp, request, reply), timeoutMs)
       payload.once('close', () => clearTimeout(timer)).once('end', () => clearTimeout(timer))
     }
     done()
