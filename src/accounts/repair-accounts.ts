@@ -14,7 +14,7 @@ import { listUnfinishedUsers, userState } from './user-store.ts'
  * taken and is left alone.
  */
 export async function repairAccounts(installation: Installation): Promise<readonly string[]> {
-  // Folders of moves; the service ends what these moves have begun.
+  // Of downloads, and of moves; the service ends what these moves have begun.
   await removeAbandonedFolders().catch(() => undefined)
   return [...(await repairOrganizations(installation)), ...(await repairUsers(installation))]
 }

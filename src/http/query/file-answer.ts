@@ -1,6 +1,5 @@
 import { createWriteStream } from 'node:fs'
-import { mkdtemp, open, readdir, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Writable } from 'node:stream'
 import { finished } from 'node:stream/promises'
@@ -11,7 +10,7 @@ import { explainDiskError } from '../../convert/disk-error.ts'
 import { type GdalFormat, rowsFile } from '../../convert/gdal-formats.ts'
 import { writeFile } from '../../convert/write-file.ts'
 import { errors } from '../../errors.ts'
-import { isAlive } from '../../postgres/cluster/processes.ts'
+import { makeWorkFolder } from '../../postgres/dump/work-folder.ts'
 import type { AbortLike } from '../../postgres/pools/interruption.ts'
 import { Slots } from '../../postgres/pools/slots.ts'
 import { answerQuery, describeResult, type Queries, type RowReceiver } from '../../query/answer-query.ts'
@@ -39,8 +38,6 @@ export class FileAnswers {
   readonly #slots = new Slots({ total: 2, perRole: 1, perAccount: 1, anonymousPerAccount: 1 })
   readonly #isUnprotected: boolean
   #converter: Promise<ConverterState> | undefined
-  /** What killed processes have left is removed. */
-  #swept: Promise<void> | undefined
 
   /** `isUnprotected`: the operator wants no sandbox. */
   constructor(isUnprotected: boolean) {
@@ -54,12 +51,10 @@ export class FileAnswers {
     query: FileQuery,
     { gone, reader }: Pick<RowReceiver, 'gone' | 'reader'>,
   ): Promise<SpooledFile> {
-    this.#swept ??= removeOrphans().catch(() => undefined)
-    await this.#swept
     const write = query.format === 'shp' ? writeShp : await this.#gdalWriter(query.format)
     const holder = { account: principal.account.username, role: principal.account.username }
     const leave = await this.#slots.take(holder, waitMs, () => errors.tooManyCopies(60), gone)
-    const directory = await mkdtemp(join(tmpdir(), `cartage-export-${process.pid}-`)).catch((error) => {
+    const directory = await makeWorkFolder('export').catch((error) => {
       leave()
       throw error
     })
@@ -131,15 +126,6 @@ const findConverter = (isUnprotected: boolean): Promise<ConverterState> =>
     memoryBytes: maxBytes,
     fileBytes: maxBytes,
   })
-
-/** Directories of processes that were killed. */
-async function removeOrphans(): Promise<void> {
-  for (const name of await readdir(tmpdir())) {
-    const pid = Number(/^cartage-export-(\d+)-/.exec(name)?.[1] ?? Number.NaN)
-    if (Number.isNaN(pid) || pid === process.pid || isAlive(pid)) continue
-    await rm(join(tmpdir(), name), { recursive: true, force: true }).catch(() => undefined)
-  }
-}
 
 type SpoolClient = Readonly<{ signal: AbortSignal; reader: RowReceiver['reader'] }>
 

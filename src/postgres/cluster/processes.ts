@@ -11,6 +11,20 @@ export function isAlive(pid: number): boolean {
   return readStat(pid)?.[0] !== 'Z'
 }
 
+/**
+ * The id and the start of this process, for names of files. Its id alone does not tell it from an earlier process: in a
+ * container the service has the same id after every start.
+ */
+export const ownMark = `${process.pid}-${startOf(process.pid) ?? Math.round(performance.timeOrigin)}`
+
+/** True if the process with this mark runs. Marks of older versions are only an id. */
+export function isMarkAlive(mark: string): boolean {
+  const [id, start] = mark.split('-')
+  const pid = Number(id)
+  if (pid === process.pid) return mark === ownMark
+  return isAlive(pid) && (start === undefined || (startOf(pid) ?? start) === start)
+}
+
 /** The processes of the PostgreSQL server on this data directory, which is their working directory. Linux only. */
 export function serverProcesses(dataPath: string): readonly number[] {
   const ids = attempt(() => readdirSync('/proc'))?.filter((name) => /^\d+$/.test(name)) ?? []
@@ -45,6 +59,11 @@ export async function hasEnded(pid: number, timeoutMs: number): Promise<boolean>
     await sleep(10)
   }
   return true
+}
+
+/** In ticks since the machine started. Undefined without /proc. */
+function startOf(pid: number): string | undefined {
+  return readStat(pid)?.[19]
 }
 
 /** The fields of /proc/<pid>/stat after the command, which may itself contain blanks and brackets. */

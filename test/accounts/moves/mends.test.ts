@@ -5,6 +5,7 @@ import { mkdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { ownMark } from '../../../src/postgres/cluster/processes.ts'
 import { admin, newUser, startWithTwoHosts } from '../../support/postgres/two-hosts.ts'
 import { runSql } from '../../support/runner/namespace.ts'
 import { leftOn, untilEnded } from '../../support/service/moving.ts'
@@ -12,7 +13,7 @@ import { eventually } from '../../support/service/setup.ts'
 
 test('a move waits for replicas, and a start removes the folder of a killed move', async (t) => {
   const { pid } = spawnSync('true')
-  const [abandoned, used] = [pid, process.pid].map((id) => join(tmpdir(), `cartage-move-${id}-test`))
+  const [abandoned, used] = [pid, ownMark].map((mark) => join(tmpdir(), `cartage-move-${mark}-test`))
   for (const folder of [abandoned!, used!]) await mkdir(folder, { recursive: true })
   t.after(() => rm(used!, { recursive: true, force: true }))
   const { service, cluster, installation } = await startWithTwoHosts(t)
