@@ -325,6 +325,13 @@ export const variables = {
   ),
   copyWaitMs: milliseconds('CARTAGE_COPY_WAIT_MS', 2_000, 'longest wait for a free copy slot, then 429', 0),
 
+  exportDiskBytes: whole(
+    'CARTAGE_EXPORT_DISK_BYTES',
+    4 * 1024 ** 3,
+    'files on the disk of one process that clients are reading, half of it for one user; beyond it the next file waits',
+    0,
+  ),
+
   tileTimeoutMs: milliseconds('CARTAGE_TILE_TIMEOUT_MS', 10_000, 'longest query for a vector tile', 1),
   tileMaxFeatures: count(
     'CARTAGE_TILE_MAX_FEATURES',

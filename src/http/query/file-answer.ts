@@ -12,7 +12,6 @@ import { writeFile } from '../../convert/write-file.ts'
 import { errors } from '../../errors.ts'
 import { makeWorkFolder } from '../../postgres/dump/work-folder.ts'
 import type { AbortLike } from '../../postgres/pools/interruption.ts'
-import { Slots } from '../../postgres/pools/slots.ts'
 import { answerQuery, describeResult, type Queries, type RowReceiver } from '../../query/answer-query.ts'
 import { FileRows } from '../../query/files/file-rows.ts'
 import { fileRules, type SpooledFormat } from '../../query/files/file-rules.ts'
@@ -22,6 +21,7 @@ import type { Query } from '../../query/query.ts'
 import type { RowFormat } from '../../query/rows/row-format.ts'
 import { ShapeRows } from '../../query/shapefile/shape-rows.ts'
 import { writeShapefiles } from '../../query/shapefile/write-shapefiles.ts'
+import type { FileTurns } from './file-turns.ts'
 
 /** A file that is deleted already: it is gone when it is closed. */
 export type SpooledFile = Readonly<{
@@ -29,49 +29,42 @@ export type SpooledFile = Readonly<{
   stream: () => NodeJS.ReadableStream
   /** What the file changes compared with the rows of the query. */
   warnings: readonly string[]
+  close: () => Promise<void>
 }>
+
+export type FileClient = Pick<RowReceiver, 'gone' | 'reader'> &
+  Readonly<{
+    /** Sends the file. */
+    deliver: (file: SpooledFile) => Promise<void>
+  }>
 
 type FileQuery = Query & { format: SpooledFormat }
 
-/** Files that are written from the spooled rows of a query, two at a time in a process and one for each account. */
+/** Files that are written from the spooled rows of a query. */
 export class FileAnswers {
-  readonly #slots = new Slots({ total: 2, perRole: 1, perAccount: 1, anonymousPerAccount: 1 })
+  readonly #turns: FileTurns
   readonly #isUnprotected: boolean
   #converter: Promise<ConverterState> | undefined
 
   /** `isUnprotected`: the operator wants no sandbox. */
-  constructor(isUnprotected: boolean) {
+  constructor(turns: FileTurns, isUnprotected: boolean) {
+    this.#turns = turns
     this.#isUnprotected = isUnprotected
   }
 
-  /** Spools the rows, converts them, and leaves no file behind, whatever happens. */
-  async make(
-    queries: Queries,
-    principal: Principal,
-    query: FileQuery,
-    { gone, reader }: Pick<RowReceiver, 'gone' | 'reader'>,
-  ): Promise<SpooledFile> {
+  /** Spools the rows, converts them, sends the file, and leaves no file behind, whatever happens. */
+  async send(queries: Queries, principal: Principal, query: FileQuery, client: FileClient): Promise<void> {
+    const { gone, reader, deliver } = client
     const write = query.format === 'shp' ? writeShp : await this.#gdalWriter(query.format)
-    const holder = { account: principal.account.username, role: principal.account.username }
-    const leave = await this.#slots.take(holder, waitMs, () => errors.tooManyCopies(60), gone)
-    const directory = await makeWorkFolder('export').catch((error) => {
-      leave()
-      throw error
+    await this.#turns.take(principal, gone, async (written) => {
+      const file = await make({ queries, principal, query }, write, gone, reader)
+      try {
+        written(file.bytes)
+        await deliver(file)
+      } finally {
+        await file.close()
+      }
     })
-    const ending = stopAfter(limitMs, gone)
-    try {
-      const client = { signal: ending.signal, reader }
-      const { path, warnings } = await write({ queries, principal, query, client, directory })
-      return { ...(await openSpooled(path)), warnings }
-    } catch (error) {
-      if (ending.isOver()) throw errors.conversionFailed(query.format, 'it took longer than 10 minutes')
-      if (!(error instanceof ConversionError)) throw ending.signal.aborted ? errors.clientLeft() : error
-      throw error.isStopped ? errors.clientLeft() : errors.conversionFailed(query.format, error.message)
-    } finally {
-      ending.clear()
-      await rm(directory, { recursive: true, force: true })
-      leave()
-    }
   }
 
   async #gdalWriter(format: GdalFormat): Promise<Writer> {
@@ -80,6 +73,29 @@ export class FileAnswers {
     if ('missing' in converter)
       throw errors.badRequest(`The format ${format} is disabled on this server: ${converter.missing}`)
     return (spooling) => writeByGdal(spooling, format, converter)
+  }
+}
+
+/** The file is complete, and its rows are deleted. */
+async function make(
+  asked: Pick<Spooling, 'queries' | 'principal' | 'query'>,
+  write: Writer,
+  gone: AbortLike,
+  reader: RowReceiver['reader'],
+): Promise<SpooledFile> {
+  const { format } = asked.query
+  const directory = await makeWorkFolder('export')
+  const ending = stopAfter(limitMs, gone)
+  try {
+    const { path, warnings } = await write({ ...asked, client: { signal: ending.signal, reader }, directory })
+    return { ...(await openSpooled(path)), warnings }
+  } catch (error) {
+    if (ending.isOver()) throw errors.conversionFailed(format, 'it took longer than 10 minutes')
+    if (!(error instanceof ConversionError)) throw ending.signal.aborted ? errors.clientLeft() : error
+    throw error.isStopped ? errors.clientLeft() : errors.conversionFailed(format, error.message)
+  } finally {
+    ending.clear()
+    await rm(directory, { recursive: true, force: true })
   }
 }
 
@@ -194,7 +210,11 @@ const tooLarge = (format: string) => errors.conversionFailed(format, 'the rows t
 async function openSpooled(path: string): Promise<Omit<SpooledFile, 'warnings'>> {
   const file = await open(path)
   const { size } = await file.stat()
-  return { bytes: size, stream: () => file.createReadStream({ highWaterMark: 256 * 1024 }) }
+  return {
+    bytes: size,
+    stream: () => file.createReadStream({ highWaterMark: 256 * 1024 }),
+    close: () => file.close(),
+  }
 }
 
 function stopAfter(ms: number, gone: AbortLike) {
@@ -223,5 +243,4 @@ function layerOf(filename: string | undefined): string {
 const shapesFile = 'shapes'
 const noWait = { begin: () => undefined, end: () => undefined }
 const limitMs = 10 * 60_000
-const waitMs = 10 * 60_000
 const maxBytes = 2 * 1024 ** 3

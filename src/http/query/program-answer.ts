@@ -3,12 +3,12 @@ import { pipeline } from 'node:stream/promises'
 import type { Principal } from '../../auth/account.ts'
 import { errors } from '../../errors.ts'
 import type { AbortLike } from '../../postgres/pools/interruption.ts'
-import { Slots } from '../../postgres/pools/slots.ts'
 import { answerQuery, type Queries } from '../../query/answer-query.ts'
 import { type FileProgram, type ProgramFormat, startProgram } from '../../query/programs/run-program.ts'
 import type { Query } from '../../query/query.ts'
 import type { ReplicaReader } from '../../statements/replica-reader.ts'
 import type { ClientWait } from '../../statements/time-limits.ts'
+import type { FileTurns } from './file-turns.ts'
 
 export type ProgramQuery = Query & { format: ProgramFormat }
 
@@ -22,23 +22,16 @@ export type ProgramClient = Readonly<{
   reader?: ReplicaReader | undefined
 }>
 
-/** Files that a program of ours writes, two at a time in a process and one for each account. */
+/** Files that a program of ours writes while they are sent. */
 export class ProgramAnswers {
-  readonly #slots = new Slots({ total: 2, perRole: 1, perAccount: 1, anonymousPerAccount: 1 })
+  readonly #turns: FileTurns
 
-  async send(
-    queries: Queries,
-    principal: Principal,
-    query: ProgramQuery,
-    client: ProgramClient,
-  ): Promise<void> {
-    const holder = { account: principal.account.username, role: principal.account.username }
-    const leave = await this.#slots.take(holder, waitMs, () => errors.tooManyCopies(60), client.gone)
-    try {
-      await runProgram(queries, principal, query, client)
-    } finally {
-      leave()
-    }
+  constructor(turns: FileTurns) {
+    this.#turns = turns
+  }
+
+  send(queries: Queries, principal: Principal, query: ProgramQuery, client: ProgramClient): Promise<void> {
+    return this.#turns.take(principal, client.gone, () => runProgram(queries, principal, query, client))
   }
 }
 
@@ -74,7 +67,8 @@ async function writeThrough(
   query: ProgramQuery,
   { gone, open, warn, wait, reader }: ProgramClient,
 ): Promise<void> {
-  const sent = pipeline(program.stdout, lateAnswer(program, query.format, open))
+  const cut = new AbortController()
+  const sent = pipeline(program.stdout, lateAnswer(program, query.format, open), { signal: cut.signal })
   sent.catch(() => undefined)
   const { sink, isTooLong } =
     query.format === 'parquet' ? { sink: program.stdin, isTooLong: () => false } : limited(program)
@@ -89,10 +83,11 @@ async function writeThrough(
     if (gone.aborted) await refuseUnfit(program, query.format)
     throw error
   }
-  wait.begin(() => program.kill())
+  wait.begin(() => cut.abort())
   try {
     await sent
   } catch (error) {
+    if (cut.signal.aborted) throw errors.conversionFailed(query.format, 'it took too long')
     throw isTooLong() ? refusal : error
   } finally {
     wait.end()
@@ -142,4 +137,3 @@ function limited(program: FileProgram): Readonly<{ sink: Writable; isTooLong: ()
 
 const maxBytes = 64 * 1024 ** 2
 const tooLong = 'the rows take more than 64 MB'
-const waitMs = 10 * 60_000

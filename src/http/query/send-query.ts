@@ -12,6 +12,7 @@ import type { Query } from '../../query/query.ts'
 import type { AnswerTarget } from '../../query/query-run.ts'
 import { remembered } from '../../remembered.ts'
 import type { ReplicaReader } from '../../statements/replica-reader.ts'
+import type { ClientWait } from '../../statements/time-limits.ts'
 import { clientGone } from '../middleware/client-gone.ts'
 import { contentDisposition } from '../middleware/content-disposition.ts'
 import {
@@ -25,6 +26,7 @@ import { breakOff, encodedInto, hijacked } from '../middleware/download/raw-answ
 import { warningsHeader } from '../middleware/warnings-header.ts'
 import type { Services } from '../services.ts'
 import { FileAnswers, type SpooledFile } from './file-answer.ts'
+import { FileTurns, waitWithin } from './file-turns.ts'
 import { ProgramAnswers, type ProgramQuery } from './program-answer.ts'
 
 /** Runs a query as the caller's role, and sends its rows in the format that it names. */
@@ -54,19 +56,20 @@ export async function sendQuery(
     const { total: kind } = query
     const total = kind && (await countRows(services.queries, principal, { ...query, total: kind }, client))
     if (total) reply.header('x-total-rows', total.rows)
+    const fileWait = () =>
+      waitWithin(clientWait(reply.raw, idleMs), services.queries.limitsOf(principal).whole.ms)
     if (isSpooledQuery(query)) {
-      const file = await files.make(services.queries, principal, query, client)
-      await sendFile(reply, query, file, idleMs)
+      const deliver = (file: SpooledFile) => sendFile(reply, query, file, fileWait())
+      await files.send(services.queries, principal, query, { ...client, deliver })
       return reply
     }
     if (isProgramQuery(query)) {
-      const wait = clientWait(reply.raw, idleMs)
       const warning = programWarnings[query.format]
       if (warning !== undefined) warn(warning)
       await programs.send(services.queries, principal, query, {
         ...client,
         open: () => (query.format === 'topojson' ? openText(reply, query) : openAnswer(reply, query)),
-        wait,
+        wait: fileWait(),
       })
       return reply
     }
@@ -84,8 +87,8 @@ export async function sendQuery(
 
 /** The writers of the whole process, because the routes exist under several prefixes. */
 const writersOf = remembered(({ config }: Services) => ({
-  files: new FileAnswers(config.importSandbox === 'none'),
-  programs: new ProgramAnswers(),
+  files: new FileAnswers(new FileTurns(config.exportDiskBytes), config.importSandbox === 'none'),
+  programs: new ProgramAnswers(new FileTurns(0)),
 }))
 
 const isSpooled = (format: SqlFormat): format is SpooledFormat => Object.hasOwn(fileRules, format)
@@ -101,12 +104,16 @@ const programWarnings: Partial<Record<SqlFormat, string>> = {
 }
 
 /** KML is text. The others are compressed, or read at random places. */
-async function sendFile(reply: FastifyReply, query: Query, file: SpooledFile, idleMs: number): Promise<void> {
+async function sendFile(
+  reply: FastifyReply,
+  query: Query,
+  file: SpooledFile,
+  wait: ClientWait,
+): Promise<void> {
   const isText = query.format === 'kml' && file.bytes >= smallBytes
   const encoding = isText ? chooseEncoding(reply.request.headers['accept-encoding']) : null
   if (encoding === null) reply.header('content-length', file.bytes)
   if (file.warnings.length > 0) reply.header('warnings', warningsHeader(file.warnings))
-  const wait = clientWait(reply.raw, idleMs)
   wait.begin(() => breakOff(reply.raw))
   try {
     await pipeline(file.stream(), encoding === null ? openAnswer(reply, query) : openText(reply, query))
