@@ -5,7 +5,7 @@ export class GeojsonError extends Error {
   override readonly name = 'GeojsonError'
 }
 
-/** More is for ogr2ogr: all of it has to be in memory. */
+/** More is for the service: all of it has to be in memory. */
 export const maxGeojsonBytes = 256 * 1024 * 1024
 
 /** How the CSV is written that geojsonToCsv makes. */

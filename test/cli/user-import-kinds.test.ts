@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdtemp, readFile, writeFile } from 'node:fs/promises'
+import { mkdtemp, open, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -113,6 +113,31 @@ test('--upsert with --on-conflict nothing keeps the stored rows, with every kind
     ])
       assert.equal((await cartage(me, 'import', at(file), 'places', ...wrong)).code, 2, wrong.join(' '))
   }
+})
+
+test('GeoJSON that is too large for the command line is read by the service', async (t) => {
+  const { me, at, user } = await setupFiles(t, {})
+  const feature = (n: number) =>
+    JSON.stringify({ type: 'Feature', properties: { n }, geometry: { type: 'Point', coordinates: [n, 2] } })
+  const blanks = Buffer.alloc(1024 * 1024, ' \n')
+  t.after(() => rm(at(''), { recursive: true, force: true }))
+  const file = await open(at('large.geojson'), 'w')
+  await file.write(`{"type":"FeatureCollection","features":[\n${feature(1)},\n`)
+  for (let count = 0; count < 257; count += 1) await file.write(blanks)
+  await file.write(`${feature(3)}]}\n`)
+  await file.close()
+  const done = await cartage(me, 'import', at('large.geojson'))
+  assert.equal(done.code, 0, done.err)
+  assert.match(done.err, /more than 256 MB of GeoJSON: the service reads it\n(.*\n)*large: 2 rows in /)
+  const { rows } = await user.sql('select n, ST_AsText(the_geom) as g from large order by n')
+  assert.deepEqual(
+    rows,
+    [1, 3].map((n) => ({ n, g: `POINT(${n} 2)` })),
+  )
+  await rename(at('large.geojson'), at('large.txt'))
+  const misnamed = await cartage(me, 'import', at('large.txt'))
+  assert.equal(misnamed.code, 2)
+  assert.match(misnamed.err, /let its name end in \.geojson/)
 })
 
 test('import reads standard input and a URL', async (t) => {

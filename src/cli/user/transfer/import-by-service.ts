@@ -27,6 +27,9 @@ export function isReadByService({ args, values }: UserCall): boolean {
   return (sentFileEndings as readonly string[]).includes(ending ?? '')
 }
 
+/** Whether the service knows GeoJSON by the name of this file. */
+export const isNamedGeojson = (path: string) => /\.(geo)?json(\.gz)?$/i.test(path)
+
 const isUrl = (path: string) => /^https?:\/\//i.test(path)
 
 /** Sends the file to the service, which makes its tables, and follows the import to its end. */

@@ -18,6 +18,9 @@ export type ImportInput = ImportFile &
     upload: (plan: ImportPlan, isFar: boolean) => Readonly<{ stream: Readable; contentEncoding?: 'gzip' }>
   }>
 
+/** GeoJSON that does not fit into the memory of this program. */
+export class LargeGeojsonError extends UsageError {}
+
 /** Guesses delimiter, encoding and header of a CSV file, unless they are given. */
 export async function openInput(path: string, chosen: Partial<CsvDialect>): Promise<ImportInput> {
   const { size, isPipe } = path === '-' ? standardInput : await statNamedFile(path)
@@ -81,7 +84,9 @@ function explained(path: string, error: unknown): unknown {
     case 'no-header':
       return new UsageError(`${path}: GeoJSON has no header`)
     case 'too-large':
-      return new UsageError(`${path} is too large for GeoJSON: load it with ogr2ogr, or as CSV`)
+      return new LargeGeojsonError(
+        `${path} is GeoJSON of more than 256 MB, which the service reads: let its name end in .geojson`,
+      )
     case 'utf-16':
       return new FailedError(`${path} is not text in an encoding that COPY reads: save it as UTF-8`)
     case 'empty':

@@ -25,8 +25,8 @@ import { checkPoints, columnsOf, pointsOfUpdated } from './append.ts'
 import { describePlan } from './describe-plan.ts'
 import { showLine } from './failed-line.ts'
 import { formsOf } from './forms.ts'
-import { importByService, isReadByService } from './import-by-service.ts'
-import { type ImportInput, openInput } from './import-input.ts'
+import { importByService, isNamedGeojson, isReadByService } from './import-by-service.ts'
+import { type ImportInput, LargeGeojsonError, openInput } from './import-input.ts'
 import { checkLoadOptions, mergeOf } from './load-options.ts'
 import { loadRows } from './load-rows.ts'
 
@@ -109,14 +109,15 @@ export const importCommand: UserCommand = {
   details: [
     'import reads the whole file for the types of its columns, creates the table and prepares it for maps.',
     'CSV and TSV may be compressed (.gz). If something fails, no table and no rows are left.',
-    'FILE may be an address, if the service fetches files, or - for standard input. These, and other kinds of files (.gpkg, .zip,',
-    '.kml, .xlsx, ...), are read by the service.',
+    'FILE may be an address, if the service fetches files, or - for standard input. These, GeoJSON of more than 256 MB, and other',
+    'kinds of files (.gpkg, .zip, .kml, .xlsx, ...), are read by the service.',
   ],
   run: async (call) => {
     checkLoadOptions(call)
     if (isReadByService(call)) return importByService(call)
     if (call.values.kind !== undefined) throw new UsageError('--kind is only for standard input (-)')
-    const file = await openInput(call.args[0]!, dialectOptions(call))
+    const file = await openUnlessLarge(call)
+    if (!file) return importByService(call)
     const reading = await readInput(call, file)
     const wishes = { ...wishesOf(call, file), ...(await formsOf(call, reading)) }
     if (!wishes.isAppended) return proceed(call, file, reading, wishes)
@@ -128,6 +129,18 @@ export const importCommand: UserCommand = {
       return proceed(call, file, reading, { ...intoTable, points }, service)
     })
   },
+}
+
+/** Undefined: it is GeoJSON that only the service can read. */
+async function openUnlessLarge(call: UserCall): Promise<ImportInput | undefined> {
+  const path = call.args[0]!
+  try {
+    return await openInput(path, dialectOptions(call))
+  } catch (error) {
+    if (!(error instanceof LargeGeojsonError && isNamedGeojson(path))) throw error
+    call.terminal.say(`${path} has more than 256 MB of GeoJSON: the service reads it`)
+    return undefined
+  }
 }
 
 /** An upsert goes into a table that is there. */
