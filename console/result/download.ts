@@ -1,6 +1,5 @@
 import { randomId } from '../../src/client/http/random-id.ts'
-import type { SqlFormat } from '../../src/contract/formats.ts'
-import { type FormatFacts, formatFacts } from '../../src/contract/formats.ts'
+import { formatFacts, type SqlFormat } from '../../src/contract/formats.ts'
 import { addressOf } from '../api/request.ts'
 import type { ResultSource } from './result.ts'
 
@@ -13,9 +12,11 @@ export type DownloadFormat = Readonly<{
 }>
 
 export const downloadFormats: readonly DownloadFormat[] = [
-  ...Object.entries<FormatFacts>(formatFacts).flatMap(([format, { label, extension }]) =>
-    label === undefined ? [] : { label, format: format as SqlFormat, extension },
-  ),
+  ...Object.entries(formatFacts).map(([format, { label, extension }]) => ({
+    label,
+    format: format as SqlFormat,
+    extension,
+  })),
   { label: 'CSV (COPY)', copy: '(format csv, header)', extension: 'csv' },
   { label: 'Text (COPY)', copy: '(format text)', extension: 'txt' },
   { label: 'Binary (COPY)', copy: '(format binary)', extension: 'dmp' },

@@ -21,8 +21,8 @@ export const sqlFormats = [...formats, ...fileFormats] as const
 export type SqlFormat = Format | FileFormat
 
 export type FormatFacts = Readonly<{
-  /** As the console names it, which does not offer it without. */
-  label?: string
+  /** As the console names it. */
+  label: string
   /** How its files end. */
   extension: string
   /** The media type of the answer, with its parameters. */
@@ -61,7 +61,7 @@ export const formatFacts = {
   svg: { label: 'SVG', extension: 'svg', type: 'image/svg+xml; charset=utf-8', start: '<?xml' },
   parquet: { label: 'Parquet', extension: 'parquet', type: 'application/vnd.apache.parquet' },
   arrow: { label: 'Arrow', extension: 'arrow', type: 'application/vnd.apache.arrow.stream' },
-  arraybuffer: { extension: 'arraybuffer', type: 'application/octet-stream' },
+  arraybuffer: { label: 'ArrayBuffer', extension: 'arraybuffer', type: 'application/octet-stream' },
 } as const satisfies Record<SqlFormat, FormatFacts>
 
 /** What the data of a copyfrom may be compressed with. */
