@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
 import { pythonWith } from './support/clients/python-packages.ts'
+import { runJavascript } from './support/clients/run-javascript.ts'
 import { setup } from './support/service/setup.ts'
 
 const pages = [
@@ -38,6 +39,8 @@ for (const page of pages) {
         },
       )
     }
+    const javascript = blocks.filter(({ language }) => language === 'js').map(({ code }) => code)
+    if (javascript.length > 0) await runJavascript(javascript.join('\n'), { cwd: folder, env })
   })
 }
 
@@ -64,7 +67,7 @@ test("the examples of one page do not interfere with another page's", async () =
 type Example = Readonly<{ language: string; code: string }>
 
 function examplesOf(markdown: string): readonly Example[] {
-  return [...markdown.matchAll(/^```(sh|python)\n([\s\S]*?)^```$/gm)].map(([, language, code]) => ({
+  return [...markdown.matchAll(/^```(sh|python|js)\n([\s\S]*?)^```$/gm)].map(([, language, code]) => ({
     language: language!,
     code: code!,
   }))
