@@ -1,5 +1,5 @@
 import { randomId } from '../../src/client/http/random-id.ts'
-import type { JobDocument, JobQuery } from '../../src/contract/documents.ts'
+import type { FullJobDocument, JobDocument, JobOptions, JobQuery } from '../../src/contract/documents.ts'
 import { jobAddresses } from '../../src/contract/job-items.ts'
 import { isFinal } from '../../src/contract/job-status.ts'
 import { UnreachableError } from './api-error.ts'
@@ -9,11 +9,13 @@ import { requestJson } from './request.ts'
 
 /**
  * Queues a job, and announces its end. If the service restarts meanwhile, the request is repeated with the same
- * Idempotency-Key, so that there is one job, not two.
+ * Idempotency-Key, so that there is one job, not two. `like`: the job of which it is a copy.
  */
-export async function startJob(query: JobQuery): Promise<JobDocument> {
+export async function startJob(query: JobQuery, like?: FullJobDocument): Promise<JobDocument> {
   const headers = { 'idempotency-key': randomId() }
-  const send = () => requestJson<JobDocument>(jobAddresses(query).create, { json: { query }, headers })
+  const address = like ? 'createJobByV4' : jobAddresses(query).create
+  const { name, labels, retry }: JobOptions = like ?? {}
+  const send = () => requestJson<JobDocument>(address, { json: { query, name, labels, retry }, headers })
   const job = await send().catch(async (error: unknown) => {
     if (!(error instanceof UnreachableError)) throw error
     await Promise.race([waitForService(), new Promise((resolve) => setTimeout(resolve, restartMs))])
@@ -28,6 +30,10 @@ export const readJob = (
   id: string,
   { waitSeconds, signal }: Readonly<{ waitSeconds?: number; signal?: AbortSignal }> = {},
 ) => requestJson<JobDocument>('readJob', { parameters: { jobId: id }, query: { wait: waitSeconds }, signal })
+
+/** With its name, labels and limits. */
+export const readFullJob = (id: string, signal: AbortSignal) =>
+  requestJson<FullJobDocument>('readJobByV4', { parameters: { jobId: id }, signal })
 
 /** Reads a job, waiting while the service restarts. */
 export async function readJobPatiently(

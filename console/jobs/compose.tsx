@@ -3,7 +3,7 @@ import type { JobQuery } from '../../src/contract/documents.ts'
 import { charactersOf, jobAddresses } from '../../src/contract/job-items.ts'
 import { maxLongJobCharacters } from '../../src/contract/limits.ts'
 import { curlLine } from '../api/curl.ts'
-import { changeJob, readJob, startJob } from '../api/jobs.ts'
+import { changeJob, readFullJob, startJob } from '../api/jobs.ts'
 import { session } from '../api/session.ts'
 import { hrefOf, navigate, pathTo } from '../parts/browser/route.ts'
 import { CodeBlock } from '../parts/code-block.tsx'
@@ -21,12 +21,17 @@ export function NewJob() {
 
 /** Edits a pending job, or starts a new one as a copy. */
 export function ChangeJob({ id, isCopy }: Readonly<{ id: string; isCopy: boolean }>) {
-  const read = useLoaded((signal) => readJob(id, { signal }), [id])
+  const read = useLoaded((signal) => readFullJob(id, signal), [id])
   return (
     <Load from={read}>
       {(job) =>
         isCopy ? (
-          <JobForm title="New job" act="Start job" begun={composedOf(job)} send={startJob} />
+          <JobForm
+            title="New job"
+            act="Start job"
+            begun={composedOf(job)}
+            send={(query) => startJob(query, job)}
+          />
         ) : (
           <JobForm
             title="Edit job"

@@ -114,7 +114,7 @@ function Acts({ job, again }: KnownProps) {
     })
   const runAgain = () =>
     begin(async () => {
-      const { job_id: id } = await startJob(queryOf(composedOf(job)))
+      const { job_id: id } = await startJob(queryOf(composedOf(job)), job)
       navigate(pathTo('jobs', id))
     })
   return (

@@ -10,25 +10,32 @@ export type JobItem = Omit<FullItemDocument, 'status'> &
   Readonly<{ status: FullItemDocument['status'] | JobStatus }>
 
 export function partsOf(job: JobDocument | FullJobDocument): JobParts {
-  const { query, status, failed_reason } = job
-  if (typeof query === 'string') {
-    return { items: [{ query, status, ...ownOf(job), ...(failed_reason && { failed_reason }) }] }
-  }
+  const { query, status } = job
+  if (typeof query === 'string') return { items: [{ query, status, ...ownOf(job) }] }
   if (!('query' in query)) return { items: query }
   const { onsuccess, onerror } = query
   return { items: query.query, ...(onsuccess && { onsuccess }), ...(onerror && { onerror }) }
 }
 
-/** What a job that is one statement says itself. */
-function ownOf(job: JobDocument | FullJobDocument) {
-  const { params, rows, started_at, ended_at } = job as FullJobDocument
-  return {
-    ...(params && { params }),
-    ...(rows !== undefined && { rows }),
-    ...(started_at && { started_at }),
-    ...(ended_at && { ended_at }),
-  }
+/** What items and jobs have in common, but for fallbacks: a job with fallbacks is a chain. */
+type OwnMember = Exclude<
+  keyof FullItemDocument & keyof FullJobDocument,
+  'query' | 'status' | 'fallback_status' | 'fallback_failed_reason'
+>
+
+/** What a job that is one statement says itself. A member that is missing here does not compile. */
+const ownMembers: Readonly<Record<OwnMember, true>> = {
+  params: true,
+  timeout: true,
+  rows: true,
+  started_at: true,
+  ended_at: true,
+  failed_reason: true,
+  failed_sqlstate: true,
 }
+
+const ownOf = (job: object): Pick<FullItemDocument, OwnMember> =>
+  Object.fromEntries(Object.entries(job).filter(([name]) => Object.hasOwn(ownMembers, name)))
 
 /**
  * The addresses for a job: the classic ones, which older services have as well, unless the job is too long for them or

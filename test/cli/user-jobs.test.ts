@@ -3,7 +3,9 @@ import { mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { type JobItem, partsOf } from '../../src/contract/job-items.ts'
 import { cartage, connection, inTerminal, shellLine } from '../support/http/call.ts'
+import { fullJobApi } from '../support/jobs/full-job-api.ts'
 import { eventually, setup } from '../support/service/setup.ts'
 
 const withWorker = { worker: true }
@@ -61,6 +63,28 @@ test('a job is queued with its options, listed, waited for and run again', async
     ['failed', 'done'],
   )
 })
+
+for (const [form, query, beside] of [
+  ['one statement', 'select $1::text', { params: ['x'], timeout: 61_000 }],
+  ['a chain', [{ query: 'select $1::text', params: ['x'], timeout: 61_000 }], {}],
+] as const) {
+  test(`\`cartage job again\` keeps every member of a job of ${form}`, async (t) => {
+    const house = await setup(t, withWorker)
+    const api = fullJobApi(house.user)
+    const tags = { name: 'nightly', labels: ['a', 'b'], retry: { attempts: 3, backoff_s: 7 } }
+    const first = await api.run({ query, ...beside, ...tags })
+    const again = await cartage(connection(house), 'job', 'again', first.job_id)
+    assert.deepEqual([again.code, again.out.includes(first.job_id)], [0, false], again.err)
+    const second = await api.read(again.out.slice(0, 36))
+    const [{ query: statement, params, timeout }] = partsOf(second).items as [JobItem]
+    assert.deepEqual(
+      { statement, params, timeout },
+      { statement: 'select $1::text', params: ['x'], timeout: 61_000 },
+    )
+    const { name, labels, retry } = second
+    assert.deepEqual({ name, labels, retry }, tags)
+  })
+}
 
 test('`cartage job follow` shows a bar while PostgreSQL reports a percent', async (t) => {
   const house = await setup(t, withWorker)

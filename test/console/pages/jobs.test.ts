@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { createClient } from '../../../src/client/client.ts'
+import { type JobItem, partsOf } from '../../../src/contract/job-items.ts'
 import { eventually, type TestUser } from '../../support/service/setup.ts'
 import { assertAccessibleEverywhere } from '../support/axe.ts'
 import { openConsole } from '../support/open-console.ts'
@@ -62,6 +63,28 @@ test('a job is cancelled, edited while it waits, and run again', async (t) => {
   await page.waitForURL((address) => !address.pathname.endsWith(waiting.job_id))
   await status(page, 'done').waitFor()
   assert.deepEqual((await user.sql('select what from log')).rows, [{ what: 'changed' }, { what: 'changed' }])
+})
+
+test('a job of one statement keeps its values, limit, name, labels and retry when it is run again or duplicated', async (t) => {
+  const { page, goTo, user, signInAt } = await openConsole(t, withWorker)
+  const api = jobs(user)
+  const tags = { name: 'nightly', labels: ['a'], retry: { attempts: 3, backoff_s: 7 } }
+  const { job_id: id } = await api.run('select $1::text', { params: ['x'], timeout: 61_000, ...tags })
+  const assertSame = async () => {
+    await page.waitForURL((address) => !address.pathname.includes(id) && !address.pathname.endsWith('/jobs'))
+    await status(page, 'done').waitFor()
+    const copy = await api.details(new URL(page.url()).pathname.split('/').at(-1)!)
+    const [{ params, timeout }] = partsOf(copy).items as [JobItem]
+    assert.deepEqual([params, timeout], [['x'], 61_000])
+    assert.deepEqual({ name: copy.name, labels: copy.labels, retry: copy.retry }, tags)
+  }
+  await signInAt(`/jobs/${id}`)
+  await page.getByRole('button', { name: 'Run again' }).click()
+  await assertSame()
+  await goTo(`/jobs/${id}`)
+  await page.getByRole('link', { name: 'Duplicate' }).click()
+  await page.getByRole('button', { name: 'Start job' }).click()
+  await assertSame()
 })
 
 test('a failed job says which statement failed and why, and no text of it becomes markup', async (t) => {

@@ -22,7 +22,7 @@ import { printList } from '../output/list.ts'
 import { type Service, withService } from '../service.ts'
 import { readTableName, tableInSql } from '../table-name.ts'
 import { jobResult, runToEnd, waitForEnd } from './follow-job.ts'
-import { durationOf, waitOptions } from './job-options.ts'
+import { durationOf, sendOptions, waitOptions } from './job-options.ts'
 import { cutAtWord, JobView } from './job-view.ts'
 
 const run: UserCommand = {
@@ -35,21 +35,9 @@ const run: UserCommand = {
     'on-success': { type: 'string', value: 'SQL', help: 'statement to run if the job succeeds' },
     'on-error': { type: 'string', value: 'SQL', help: 'statement to run if the job fails' },
     timeout: { type: 'string', value: 'TIME', help: 'limit for each statement, such as 90s, 10m or 2h' },
-    'idempotency-key': {
-      type: 'string',
-      value: 'KEY',
-      help: 'jobs sent with the same key are queued once; default: a new key',
-    },
     name: { type: 'string', value: 'NAME', help: 'name of the job, shown in lists' },
     label: { type: 'string', value: 'LABEL', help: 'labels of the job, separated by commas' },
-    notify: {
-      type: 'string',
-      multiple: true,
-      value: 'URL',
-      help: 'address that gets a message when the job ends; may be repeated',
-    },
-    detach: { type: 'boolean', help: 'print the id and do not wait' },
-    ...waitOptions,
+    ...sendOptions,
   },
   details: [
     'Several statements run one after the other. Each is committed separately; the first error ends the job.',
@@ -157,7 +145,10 @@ const again: UserCommand = {
   name: 'job again',
   summary: 'queue the same job again and watch it',
   arguments: jobArgument,
-  options: { detach: { type: 'boolean', help: 'print the id and do not wait' }, ...waitOptions },
+  options: sendOptions,
+  details: [
+    'It is queued at once, and notifies only the addresses of --notify: a job does not show its own.',
+  ],
   run: (call) =>
     withService(call, async (service) => {
       const job = await service.client.jobs.details(call.args[0]!)

@@ -12,6 +12,23 @@ export const waitOptions = {
   },
 } as const satisfies CommandOptions
 
+/** The options of commands that queue a job. */
+export const sendOptions = {
+  'idempotency-key': {
+    type: 'string',
+    value: 'KEY',
+    help: 'jobs sent with the same key are queued once; default: a new key',
+  },
+  notify: {
+    type: 'string',
+    multiple: true,
+    value: 'URL',
+    help: 'address that gets a message when the job ends; may be repeated',
+  },
+  detach: { type: 'boolean', help: 'print the id and do not wait' },
+  ...waitOptions,
+} as const satisfies CommandOptions
+
 export const giveUpAfterMs = ({ values }: UserCall) => durationOf(values, 'give-up-after')
 
 /** In milliseconds. */
