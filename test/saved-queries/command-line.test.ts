@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { cartage, connection, inTerminal, shellLine } from '../support/http/call.ts'
+import { clientOf } from '../support/keys/client-of.ts'
 import { grantsOf, keysClient } from '../support/keys/keys-client.ts'
 import { setup } from '../support/service/setup.ts'
 
@@ -59,6 +60,44 @@ test('a query is saved, listed, shown, run with another key and deleted', async 
   assert.equal(await readFile(join(folder, 'towns.csv'), 'utf8'), 'name\r\nOslo\r\n')
   assert.equal((await cartage(me, 'query', 'delete', 'towns', '--yes')).err, 'deleted towns\n')
   assert.equal((await cartage(me, 'query', 'run', 'towns', '-p', 'c=NO')).code, 1)
+})
+
+test('a query that is saved again keeps what the command does not speak of', async (t) => {
+  const house = await setup(t)
+  const me = connection(house)
+  const { queries } = clientOf(t, house)
+  const chart = { kind: 'bar', x: 'name', y: ['n'] } as const
+  const params = {
+    least: { type: 'integer', default: 1 },
+    most: { type: 'integer', required: true },
+    gone: { type: 'date', required: false },
+  } as const
+  const sql = "select 'a' as name, n from generate_series(:least, :most) n"
+  await queries.save('numbers', {
+    sql: `${sql} where :gone is null`,
+    description: 'Some numbers',
+    public: true,
+    chart,
+    params,
+  })
+  const { created_at, updated_at: _before, ...former } = await queries.get('numbers')
+  const saved = await cartage(me, 'query', 'save', 'numbers', sql, '-p', 'most:bigint=3')
+  assert.deepEqual([saved.code, saved.err], [0, 'saved numbers\n'])
+  const { updated_at: _after, ...now } = await queries.get('numbers')
+  const { gone: _gone, ...left } = former.params
+  assert.deepEqual(now, {
+    ...former,
+    created_at,
+    sql,
+    params: { ...left, most: { type: 'bigint', default: '3', required: false } },
+  })
+  assert.deepEqual(now.chart, chart)
+  assert.equal((await cartage(me, 'query', 'run', 'numbers')).out.split('\n').length, 4)
+  await cartage(me, 'query', 'save', 'numbers', sql, '--private', '--description', 'Others')
+  const changed = await queries.get('numbers')
+  assert.deepEqual([changed.public, changed.description, changed.chart], [false, 'Others', chart])
+  const both = await cartage(me, 'query', 'save', 'numbers', sql, '--private', '--public')
+  assert.deepEqual([both.code, /--public or --private, not both/.test(both.err)], [2, true])
 })
 
 test('a statement is read from a file, defaults of arrays are JSON, and mistakes are named', async (t) => {

@@ -1,10 +1,12 @@
 import { text } from 'node:stream/consumers'
 import type { QueryValues } from '../../../client/api/queries-api.ts'
+import { hasCode } from '../../../client/cartage-error.ts'
 import {
   type QueryDefinition,
   queryParamTypes,
   type SavedQueryDocument,
 } from '../../../contract/saved-queries.ts'
+import { numberNames } from '../../../sql-text/named-values.ts'
 import { confirm } from '../../ask.ts'
 import { wrongCall, yesOption } from '../../command.ts'
 import { UsageError } from '../../command-error.ts'
@@ -37,9 +39,11 @@ const save: UserCommand = {
     },
     description: { type: 'string', value: 'TEXT', help: 'what it is for' },
     public: { type: 'boolean', help: 'callers without a key may run it, with the rights of the public' },
+    private: { type: 'boolean', help: 'only callers with a key may run it: the default of a new query' },
   },
   details: [
     'Needs the master key. Others run it with their own keys and never see its SQL.',
+    'A query that exists keeps what is not given: its description, parameters, chart, and whether it is public.',
     `TYPE is one of ${queryParamTypes.slice(0, 12).join(', ')},`,
     'or an array such as text[]; the default of an array or of json is written as JSON.',
     '',
@@ -48,8 +52,13 @@ const save: UserCommand = {
   ],
   run: async (call) => {
     const sql = await statementOf(call)
+    const given = givenParts(call)
     return withService(call, async ({ client }) => {
-      const { name } = await client.queries.save(call.args[0]!, definitionOf(call, sql))
+      const known = await client.queries.get(call.args[0]!).catch((error: unknown) => {
+        if (hasCode(error, 'query-not-found')) return undefined
+        throw error
+      })
+      const { name } = await client.queries.save(call.args[0]!, definitionOf(sql, given, known))
       call.terminal.say(`saved ${name}`)
     })
   },
@@ -65,14 +74,27 @@ async function statementOf({ args: [, statement], values }: UserCall): Promise<s
   return file === undefined || file === '-' ? text(process.stdin) : readNamedFile(file)
 }
 
-function definitionOf({ values }: UserCall, sql: string): QueryDefinition {
+type GivenParts = Omit<QueryDefinition, 'sql'>
+
+function givenParts({ values }: UserCall): GivenParts {
   const description = textOf(values, 'description')
+  if (values.public && values.private) throw wrongCall(save, 'give --public or --private, not both')
   return {
-    sql,
     params: Object.fromEntries(listOf(values, 'param').map(readParam)),
-    public: values.public === true,
+    ...((values.public || values.private) && { public: values.public === true }),
     ...(description !== undefined && { description }),
   }
+}
+
+/** What is not given stays as it is known. The document of a query can be sent again; the service ignores its name and times. */
+function definitionOf(
+  sql: string,
+  { params, ...given }: GivenParts,
+  known: SavedQueryDocument | undefined,
+): QueryDefinition {
+  const { names } = numberNames(sql)
+  const kept = Object.entries(known?.params ?? {}).filter(([name]) => names.includes(name))
+  return { ...known, ...given, sql, params: { ...Object.fromEntries(kept), ...params } }
 }
 
 function readParam(given: string): readonly [string, NonNullable<QueryDefinition['params']>[string]] {
