@@ -23,6 +23,7 @@ export type {
 } from '../contract/saved-queries.ts'
 export type {
   DeliveryDocument,
+  DeliveryList,
   DeliveryStatus,
   NewWebhookDocument,
   Notify,
@@ -60,6 +61,7 @@ export type { DatasetListing, TableListing } from './api/tables-api.ts'
 export type { TileOptions, TransformRequest } from './api/tiles-api.ts'
 export type { Following, Waiting } from './api/until-answered.ts'
 export type { Finished, PartialFile, Resuming, UploadMetadata } from './api/uploads-api.ts'
+export type { DeliveryListing } from './api/webhooks-api.ts'
 export { CartageError, type ClientErrorCode } from './cartage-error.ts'
 export { ExactNumber, type Numbers } from './exact-json.ts'
 export type { RanStatement } from './history-api.ts'

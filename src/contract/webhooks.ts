@@ -24,7 +24,7 @@ export const maxNotify = 5
 /** Waiting test messages of one webhook. */
 export const maxPendingTests = 5
 export const maxWebhookUrl = 2_048
-export const maxDeliveriesListed = 100
+export const maxDeliveriesPerPage = 100
 
 export type Notify = Readonly<{
   url: string
@@ -73,3 +73,6 @@ export type DeliveryDocument = Readonly<{
   created_at: string
   updated_at: string
 }>
+
+/** Newest first. `next` is the value of `after` for the next page. */
+export type DeliveryList = Readonly<{ deliveries: readonly DeliveryDocument[]; next: string | null }>

@@ -137,6 +137,8 @@ export async function writeAttempt(
 
 export type ListedDelivery = Readonly<{
   id: string
+  /** Its place in the list: later ones are greater. */
+  position: string
   webhookId: string
   url: string
   type: string
@@ -150,19 +152,26 @@ export type ListedDelivery = Readonly<{
   updatedAt: Date
 }>
 
-/** The newest first. */
+export type WantedDeliveries = Readonly<{
+  status: DeliveryStatus | undefined
+  perPage: number
+  /** The position of the last one of the page before. */
+  after: string | undefined
+}>
+
+/** The newest first. `hasMore`: there are older ones. */
 export async function listDeliveries(
   control: Control,
   { userId }: Account,
-  status: DeliveryStatus | undefined,
-  most: number,
-): Promise<readonly ListedDelivery[]> {
+  { status, perPage, after }: WantedDeliveries,
+): Promise<Readonly<{ deliveries: readonly ListedDelivery[]; hasMore: boolean }>> {
   const { rows } = await control.query<ListedDelivery>(
     `select ${listed} from cartage.webhook_deliveries d join cartage.webhooks w on w.id = d.webhook_id
-     where d.user_id = $1 and ($2::text is null or d.status = $2) order by d.position desc limit $3`,
-    [userId, status ?? null, most],
+     where d.user_id = $1 and ($2::text is null or d.status = $2) and d.position < coalesce($3::bigint, 9223372036854775807)
+     order by d.position desc limit $4 + 1`,
+    [userId, status ?? null, after ?? null, perPage],
   )
-  return rows
+  return { deliveries: rows.slice(0, perPage), hasMore: rows.length > perPage }
 }
 
 /** Sends one again, for a day. Undefined if there is none. */
@@ -231,5 +240,5 @@ async function cleanDeliveries(
 
 const stepDeliveries = 500
 
-const listed = `d.id, d.webhook_id as "webhookId", w.url, d.type, d.subject, d.status, d.attempts, d.answer, d.failure,
+const listed = `d.id, d.position, d.webhook_id as "webhookId", w.url, d.type, d.subject, d.status, d.attempts, d.answer, d.failure,
   d.due_at as "dueAt", d.created_at as "createdAt", d.updated_at as "updatedAt"`

@@ -48,7 +48,7 @@ const answers: Readonly<Record<string, string>> = {
   createWebhook: `Answer<Client['webhooks']['create']>`,
   changeWebhook: `Answer<Client['webhooks']['change']>`,
   testWebhook: `Answer<Client['webhooks']['test']>`,
-  listDeliveries: `{ deliveries: Answer<Client['webhooks']['deliveries']> }`,
+  listDeliveries: `DeliveryList`,
   redeliver: `Answer<Client['webhooks']['redeliver']>`,
   listQueries: `{ queries: Answer<Client['queries']['list']> }`,
   saveQuery: `Answer<Client['queries']['save']>`,
@@ -346,6 +346,7 @@ import type { MapTileOptions, ViewerTokens } from '../../../src/client/api/maps-
 import type { ImportedRows, ImportOptions, ImportQuery } from '../../../src/client/api/imports-api.ts'
 import type { Client } from '../../../src/client/user-client.ts'
 import type { FullJobDocument, JobList, NewItem, NewStatement, ScheduleList } from '../../../src/contract/documents.ts'
+import type { DeliveryList } from '../../../src/contract/webhooks.ts'
 
 /** Not deeper, so that its members can be counted. */
 type Json = string | number | boolean | null | readonly unknown[] | Record<string, unknown>

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { claimDeliveries, cleanDelivered, cleanUndelivered } from '../../src/webhooks/delivery-store.ts'
 import { cleanJobWebhooks } from '../../src/webhooks/webhook-store.ts'
+import { clientOf } from '../support/keys/client-of.ts'
 import { setup } from '../support/service/setup.ts'
-import { ask } from '../support/webhooks/receiver.ts'
+import { ask, idsOf } from '../support/webhooks/receiver.ts'
 
 type House = Awaited<ReturnType<typeof setup>>
 
@@ -43,6 +44,43 @@ test('users take turns in the outbox, counting messages being sent', async (t) =
   assert.deepEqual(await claim(1, new Map([[many, 1]])), [0, 1])
   assert.deepEqual(await claim(32, new Map([[many, 1]])), [3, 0])
   assert.deepEqual(await claim(32, new Map([[many, 4]])), [0, 0])
+})
+
+test('each page of messages names the start of the next one, and none is missing or listed twice', async (t) => {
+  const it = await setup(t)
+  const { user } = it
+  const { userId } = user.account
+  const { webhooks } = clientOf(t, it)
+  await outbox(it, userId, 150, 'undelivered', '1 hour')
+  await outbox(it, userId, 7, 'delivered', '1 hour')
+  await outbox(it, userId, 100, 'undelivered', '1 hour')
+  const { rows } = await it.service.services.databases.control.query<{ id: string; status: string }>(
+    'select id, status from cartage.webhook_deliveries where user_id = $1 order by position desc',
+    [userId],
+  )
+  const all = rows.map(({ id }) => id)
+  const undelivered = rows.flatMap(({ id, status }) => (status === 'undelivered' ? [id] : []))
+  const page = async (query: string) => {
+    const { status, body } = await ask(user, 'GET', `webhooks/deliveries?${query}`)
+    assert.equal(status, 200, JSON.stringify(body))
+    return {
+      ids: body.deliveries.map(({ id }: { id: string }) => id) as string[],
+      next: body.next as string | null,
+    }
+  }
+  const first = await page('')
+  assert.deepEqual(first.ids, all.slice(0, 100))
+  // New ones do not move those on the next page.
+  await outbox(it, userId, 3, 'undelivered', '1 hour')
+  const second = await page(`after=${first.next}&per_page=100`)
+  assert.deepEqual(second.ids, all.slice(100, 200))
+  assert.deepEqual(await page(`after=${second.next}&per_page=57`), { ids: all.slice(200), next: null })
+  const some = await page(`after=${first.next}&status=delivered&per_page=7`)
+  assert.deepEqual(some, { ids: all.filter((id) => !undelivered.includes(id)), next: null })
+  const listed = await idsOf(webhooks.deliveries({ status: 'undelivered', per_page: 60 }))
+  assert.deepEqual(listed.slice(3), undelivered)
+  for (const wrong of ['after=x', 'after=-1', `after=${'9'.repeat(19)}`, 'per_page=0', 'per_page=101'])
+    assert.equal((await ask(user, 'GET', `webhooks/deliveries?${wrong}`)).status, 400, wrong)
 })
 
 test('old messages are deleted in steps, delivered ones after 3 days and undelivered ones after 30', async (t) => {

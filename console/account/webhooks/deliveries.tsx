@@ -1,5 +1,5 @@
 import { useEffect } from 'preact/hooks'
-import type { DeliveryDocument } from '../../../src/contract/webhooks.ts'
+import type { DeliveryDocument, DeliveryList } from '../../../src/contract/webhooks.ts'
 import { request, requestJson } from '../../api/request.ts'
 import { formatAge, plural } from '../../parts/format.ts'
 import { useLoaded } from '../../parts/loading.tsx'
@@ -10,7 +10,7 @@ import { useWork } from '../../parts/work.ts'
 export function Deliveries({ round }: Readonly<{ round: number }>) {
   const { value = [], reload } = useLoaded(
     async (signal) =>
-      (await requestJson<{ deliveries: readonly DeliveryDocument[] }>('listDeliveries', { signal }))
+      (await requestJson<DeliveryList>('listDeliveries', { query: { per_page: mostShown }, signal }))
         .deliveries,
     [round],
   )
@@ -32,7 +32,7 @@ export function Deliveries({ round }: Readonly<{ round: number }>) {
       <h3>Messages</h3>
       {error !== undefined && <ErrorNotice error={error} />}
       <ul class="kept">
-        {value.slice(0, mostShown).map((delivery) => (
+        {value.map((delivery) => (
           <li key={delivery.id} class="row">
             <span class={`badge ${looks[delivery.status]}`}>{delivery.status}</span>
             <span class="grow">

@@ -1,5 +1,6 @@
 import type {
   DeliveryDocument,
+  DeliveryList,
   DeliveryStatus,
   NewWebhookDocument,
   WebhookDefinition,
@@ -8,9 +9,28 @@ import type {
 import { type Connection, sendForText } from '../http/send.ts'
 import { sendForJson } from '../http/send-checked.ts'
 
+/** `after` is the `next` of an earlier page. */
+export type DeliveryListing = Readonly<{
+  status?: DeliveryStatus | undefined
+  per_page?: number | undefined
+  after?: string | undefined
+}>
+
 /** Addresses that get a message at the end of jobs and imports. Needs the master key. */
 export function webhooksOf(connection: Connection, name: string) {
   const one = (webhookId: string) => ({ parameters: { name, webhookId } })
+
+  /** All messages, the newest first, page by page as they are asked for. */
+  async function* deliveries(listing: DeliveryListing = {}): AsyncGenerator<DeliveryDocument> {
+    for (let { after } = listing; ; ) {
+      const call = { parameters: { name }, query: { ...listing, after } }
+      const page = await sendForJson<DeliveryList>(connection, 'listDeliveries', call)
+      yield* page.deliveries
+      if (page.next === null) return
+      after = page.next
+    }
+  }
+
   return {
     list: async () =>
       (
@@ -36,14 +56,7 @@ export function webhooksOf(connection: Connection, name: string) {
     },
     /** Sends a message of the type `webhook.test`. */
     test: (webhookId: string) => sendForJson<DeliveryDocument>(connection, 'testWebhook', one(webhookId)),
-    /** The newest first. */
-    deliveries: async (query: Readonly<{ status?: DeliveryStatus | undefined }> = {}) =>
-      (
-        await sendForJson<{ deliveries: readonly DeliveryDocument[] }>(connection, 'listDeliveries', {
-          parameters: { name },
-          query,
-        })
-      ).deliveries,
+    deliveries,
     redeliver: (deliveryId: string) =>
       sendForJson<DeliveryDocument>(connection, 'redeliver', {
         parameters: { name, deliveryId },

@@ -87,7 +87,7 @@ const members: Partial<Record<OperationId, readonly string[]>> = {
   createWebhook: [...webhook, 'secret'],
   changeWebhook: webhook,
   testWebhook: delivery,
-  listDeliveries: ['deliveries'],
+  listDeliveries: ['deliveries', 'next'],
   redeliver: delivery,
   createExport: ['id', 'url', 'expires_at'],
   listExports: ['exports'],

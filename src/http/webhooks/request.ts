@@ -1,17 +1,18 @@
 import type { FastifyRequest } from 'fastify'
 import { isJsonObject, unknownMember } from '../../contract/text/json-object.ts'
 import {
-  type DeliveryStatus,
   deliveryStatuses,
+  maxDeliveriesPerPage,
   maxNotify,
   notifyEvents,
   webhookEvents,
 } from '../../contract/webhooks.ts'
 import { errors } from '../../errors.ts'
+import type { WantedDeliveries } from '../../webhooks/delivery-store.ts'
 import { isSecret } from '../../webhooks/message.ts'
 import { type Allowed, readTarget } from '../../webhooks/target.ts'
 import type { WantedWebhook } from '../../webhooks/webhooks.ts'
-import { choiceOf, isUuid, type Parameters, withoutEmpty } from '../middleware/parameters.ts'
+import { choiceOf, isUuid, type Parameters, textOf, wholeOf, withoutEmpty } from '../middleware/parameters.ts'
 
 /** Reads a webhook of an account. */
 export function readWebhook(allowed: Allowed, body: unknown): WantedWebhook {
@@ -105,6 +106,14 @@ export function readDeliveryId({ params }: FastifyRequest): string {
   return deliveryId.toLowerCase()
 }
 
-export function readDeliveryStatus({ query }: FastifyRequest): DeliveryStatus | undefined {
-  return choiceOf(withoutEmpty(query as Parameters), 'status', deliveryStatuses)
+export function readWantedDeliveries(request: FastifyRequest): WantedDeliveries {
+  const query = withoutEmpty(request.query as Parameters)
+  const after = textOf(query, 'after')
+  if (after !== undefined && !/^\d{1,18}$/.test(after))
+    throw errors.badRequest('Invalid after: it must be the value of next of an earlier page')
+  return {
+    status: choiceOf(query, 'status', deliveryStatuses),
+    perPage: wholeOf(query, 'per_page', 1, maxDeliveriesPerPage) ?? maxDeliveriesPerPage,
+    after,
+  }
 }

@@ -1,12 +1,12 @@
 import type { FastifyInstance } from 'fastify'
-import { maxDeliveriesListed } from '../../contract/webhooks.ts'
+import type { DeliveryList } from '../../contract/webhooks.ts'
 import { errors } from '../../errors.ts'
 import { insertTest, listDeliveries, redeliver } from '../../webhooks/delivery-store.ts'
 import { deleteWebhook, listWebhooks } from '../../webhooks/webhook-store.ts'
 import { jobsCaller } from '../middleware/authenticate.ts'
 import type { Services } from '../services.ts'
 import { deliveryDocument, webhookDocument } from './document.ts'
-import { readDeliveryId, readDeliveryStatus, readWebhook, readWebhookId } from './request.ts'
+import { readDeliveryId, readWantedDeliveries, readWebhook, readWebhookId } from './request.ts'
 import {
   changeWebhookSchema,
   createWebhookSchema,
@@ -63,8 +63,9 @@ function deliveries(app: FastifyInstance, services: Services): void {
   })
   app.get('/api/v4/webhooks/deliveries', { ...reading, schema: listDeliveriesSchema }, async (request) => {
     const { account } = await jobsCaller(services, request)
-    const found = await listDeliveries(control, account, readDeliveryStatus(request), maxDeliveriesListed)
-    return { deliveries: found.map(deliveryDocument) }
+    const found = await listDeliveries(control, account, readWantedDeliveries(request))
+    const next = found.hasMore ? found.deliveries.at(-1)!.position : null
+    return { deliveries: found.deliveries.map(deliveryDocument), next } satisfies DeliveryList
   })
   const again = { ...writing, schema: redeliverSchema }
   app.post('/api/v4/webhooks/deliveries/:deliveryId', again, async (request, reply) => {

@@ -1,6 +1,6 @@
 import {
   deliveryStatuses,
-  maxDeliveriesListed,
+  maxDeliveriesPerPage,
   maxNotify,
   maxWebhookUrl,
   notifyEvents,
@@ -150,11 +150,31 @@ export const testWebhookSchema = {
 export const listDeliveriesSchema = {
   tags,
   summary: 'List messages',
-  description: `The newest ${maxDeliveriesListed}. Delivered messages are kept for three days, undelivered messages for thirty.`,
+  description:
+    'The newest first. Delivered messages are kept for three days, undelivered messages for thirty.',
   params: accountParams,
-  querystring: { type: 'object', properties: { status: { type: 'string', enum: deliveryStatuses } } },
+  querystring: {
+    type: 'object',
+    properties: {
+      status: { type: 'string', enum: deliveryStatuses },
+      per_page: {
+        type: 'integer',
+        minimum: 1,
+        maximum: maxDeliveriesPerPage,
+        default: maxDeliveriesPerPage,
+      },
+      after: { type: 'string', description: 'The next of the page before' },
+    },
+  },
   response: {
-    200: { description: 'The newest first', ...answered({ deliveries: { type: 'array', items: delivery } }) },
+    200: {
+      title: 'DeliveryList',
+      description: 'One page',
+      ...answered({
+        deliveries: { type: 'array', items: delivery },
+        next: { type: ['string', 'null'], description: 'The value of after for the next page' },
+      }),
+    },
   },
 } as const
 

@@ -3,6 +3,7 @@ import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after } from 'node:test'
 import { Webhook } from 'standardwebhooks'
+import type { DeliveryDocument } from '../../../src/contract/webhooks.ts'
 import { eventually, randomName, type setup, type TestUser } from '../service/setup.ts'
 
 export type Received = Readonly<{
@@ -96,6 +97,12 @@ export async function ranJob(user: TestUser, query: unknown, beside: object = {}
     assert.ok(!['pending', 'running'].includes(body.status), body.status)
   })
   return id
+}
+
+export async function idsOf(deliveries: AsyncIterable<DeliveryDocument>): Promise<readonly string[]> {
+  const ids: string[] = []
+  for await (const { id } of deliveries) ids.push(id)
+  return ids
 }
 
 export type House = Awaited<ReturnType<typeof setup>>
