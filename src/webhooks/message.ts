@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto'
 import type { Job } from '../jobs/job.ts'
+import { fullItemDocument, fullJobDocument } from '../jobs/shown/job-document.ts'
 
 /** A job or import that has ended. */
 export type Subject = Readonly<{ job: Job; isImport: boolean; tables: readonly string[] }>
@@ -15,33 +16,33 @@ export function bodyOf(
   return JSON.stringify({ type, timestamp: createdAt.toISOString(), data })
 }
 
-function dataOf({ job, isImport, tables }: Subject, includeSql: boolean): object {
-  const { createdAt, updatedAt, failedReason } = job
+const dataOf = ({ job, isImport, tables }: Subject, includeSql: boolean): object =>
+  isImport ? importData(job, tables) : jobData(job, includeSql)
+
+function importData(
+  { id, user, status, createdAt, updatedAt, failedReason }: Job,
+  tables: readonly string[],
+) {
+  const state = status === 'done' ? 'complete' : 'failure'
+  const names = state === 'complete' ? tables : []
   const times = { created_at: createdAt.toISOString(), updated_at: updatedAt.toISOString() }
-  if (isImport) {
-    const state = job.status === 'done' ? 'complete' : 'failure'
-    const names = state === 'complete' ? tables : []
-    return { id: job.id, user: job.user, state, table_names: names, ...times, failed_reason: failedReason }
-  }
-  return {
-    job_id: job.id,
-    user: job.user,
-    status: job.status,
-    ...times,
-    name: job.name,
-    labels: job.labels,
-    schedule: job.schedule,
-    failed_reason: failedReason,
-    failed_sqlstate: job.failedSqlstate,
-    fallback_status: job.fallbackStatus,
-    items: job.items.map(({ statement, status, startedAt, endedAt, failedReason: reason }) => ({
-      ...(includeSql && { query: statement }),
-      status,
-      started_at: startedAt?.toISOString(),
-      ended_at: endedAt?.toISOString(),
-      failed_reason: reason,
-    })),
-  }
+  return { id, user, state, table_names: names, ...times, failed_reason: failedReason }
+}
+
+/** The document of the job. `items`: what became of each statement. The SQL and its values are in `query` and `params`. */
+function jobData(job: Job, includeSql: boolean): object {
+  const { query, params, ...outcome } = fullJobDocument(job)
+  const items = job.items.map((item) => {
+    const {
+      query: _query,
+      params: _params,
+      onsuccess: _onsuccess,
+      onerror: _onerror,
+      ...itemOutcome
+    } = fullItemDocument(item)
+    return itemOutcome
+  })
+  return { ...outcome, items, ...(includeSql && { query, params }) }
 }
 
 /** `webhook-id`, `webhook-timestamp` and, with a secret, `webhook-signature`, as Standard Webhooks has them. */

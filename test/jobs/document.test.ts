@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { jobDocument } from '../../src/http/jobs/document.ts'
 import type { Job, JobDefinition } from '../../src/jobs/job.ts'
 import {
   beginStep,
@@ -10,6 +9,7 @@ import {
   stepSucceeded,
   type Transition,
 } from '../../src/jobs/job-state.ts'
+import { jobDocument } from '../../src/jobs/shown/job-document.ts'
 
 const at = new Date('2026-01-31T10:00:00.123Z')
 const stamp = '2026-01-31T10:00:00.123Z'

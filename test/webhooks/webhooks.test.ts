@@ -4,7 +4,16 @@ import { cartage, connection } from '../support/http/call.ts'
 import { clientOf } from '../support/keys/client-of.ts'
 import { grantsOf, keysClient } from '../support/keys/keys-client.ts'
 import { eventually, setup } from '../support/service/setup.ts'
-import { ask, hurry, idsOf, openReceiver, ranJob, secret, verified } from '../support/webhooks/receiver.ts'
+import {
+  ask,
+  type House,
+  hurry,
+  idsOf,
+  openReceiver,
+  ranJob,
+  secret,
+  verified,
+} from '../support/webhooks/receiver.ts'
 
 const receiver = await openReceiver()
 const house = (t: TestContext) => setup(t, { worker: true, config: { webhooks: [receiver.host] } })
@@ -33,6 +42,92 @@ test('a job sends its end, signed as in Standard Webhooks, without its SQL', asy
   assert.ok(failed!.text.includes('4711/0'))
   assert.equal(failed!.headers['webhook-signature'], undefined)
 })
+
+for (const [form, sent] of [
+  ['one statement', { query: "select 'bread'", params: [], timeout: 61_000 }],
+  ['one statement with values', { query: 'select 1 / $1::int, $2::text', params: [0, 'bread'] }],
+  [
+    'a chain',
+    {
+      query: {
+        query: [
+          { query: 'select $1::text', params: ['bread'], onsuccess: "select 'bread'", timeout: 61_000 },
+          "select 'bread', 1/0",
+        ],
+        onerror: "select 'bread', 1/0",
+      },
+    },
+  ],
+] as const) {
+  test(`the data of a message is the document of a job of ${form}, with the SQL only if include_sql is true`, async (t) => {
+    const { user } = await house(t)
+    const [plain, full] = [receiver.address(), receiver.address()]
+    const notify = [{ url: plain.url }, { url: full.url, include_sql: true }]
+    const { query, ...values } = sent
+    const tags = { name: 'nightly', labels: ['a'], retry: { attempts: 2, backoff_s: 1 } }
+    const id = await ranJob(user, query, { ...values, ...tags, notify })
+    const { body: document } = await ask(user, 'GET', `jobs/${id}`)
+    const [[bare], [whole]] = await Promise.all([plain.atLeast(1), full.atLeast(1)])
+    const { items, ...told } = bare!.body.data
+    const { query: shown, params, ...rest } = document
+    assert.deepEqual(told, rest)
+    assert.ok(!bare!.text.includes('bread'), bare!.text)
+    assert.ok(['duration_ms', 'attempts', 'retry', 'started_at'].every((name) => name in told))
+    if (Array.isArray(shown.query)) {
+      const outcomes = shown.query.map(
+        ({ query: _sql, params: _values, onsuccess: _after, ...item }: Item) => item,
+      )
+      assert.deepEqual(items, outcomes)
+      assert.deepEqual([told.fallback_status, 'fallback_failed_reason' in told], ['failed', true])
+    } else {
+      const [{ status, rows, timeout }, ...others] = items as readonly [Item, ...Item[]]
+      assert.equal(status, document.status === 'done' ? 'done' : 'failed')
+      assert.deepEqual([rows, timeout, others], [document.rows, document.timeout, []])
+    }
+    assert.deepEqual(whole!.body.data, { ...told, items, query: shown, ...(params && { params }) })
+  })
+}
+
+type Item = Readonly<Record<string, unknown>>
+
+test('of the messages of one job to one address the oldest goes first, and the others wait for it', async (t) => {
+  const it = await house(t)
+  const { user } = it
+  let status = 500
+  const hook = receiver.address(() => status)
+  const id = await ranJob(user, 'select 1', { notify: [{ url: hook.url }] })
+  await hook.atLeast(1)
+  // A job has one end; this is what would be if it had another one.
+  await it.service.services.databases.control.query(
+    `insert into cartage.webhook_deliveries (user_id, webhook_id, type, subject)
+     select user_id, webhook_id, 'job.failed', subject from cartage.webhook_deliveries where subject = $1`,
+    [id],
+  )
+  for (const attempt of [2, 3]) {
+    await attempted(it, attempt - 1)
+    await hurry(it)
+    await hook.atLeast(attempt)
+  }
+  assert.deepEqual(new Set(hook.got().map(({ body }) => body.type)), new Set(['job.done']))
+  await attempted(it, 3)
+  status = 200
+  await hurry(it)
+  await eventually(async () => {
+    const { body } = await ask(user, 'GET', 'webhooks/deliveries?status=delivered')
+    assert.equal(body.deliveries.length, 2)
+  })
+  const types = hook.got().map(({ body }) => body.type)
+  assert.deepEqual(types, [...Array(4).fill('job.done'), 'job.failed'])
+})
+
+/** Waits until the outcome of this attempt of the oldest message is written. */
+const attempted = ({ user }: House, attempt: number) =>
+  eventually(async () => {
+    const { body } = await ask(user, 'GET', 'webhooks/deliveries?status=pending')
+    const { attempts, next_attempt_at: next, updated_at: at } = body.deliveries.at(-1)
+    assert.equal(attempts, attempt)
+    assert.notEqual(Date.parse(next) - Date.parse(at), 30_000, 'the attempt is still under way')
+  })
 
 test('`on` chooses which ends are sent, and a cancelled job is sent too', async (t) => {
   const { user } = await house(t)

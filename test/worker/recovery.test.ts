@@ -2,10 +2,12 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { CartageProcess } from '../../chaos/process.ts'
+import { fullJobApi } from '../support/jobs/full-job-api.ts'
 import { jobApi, runJob, statusesOf } from '../support/jobs/job-api.ts'
 import { startWorkerProcess } from '../support/jobs/worker-process.ts'
 import { untilRunning } from '../support/postgres/running-statement.ts'
 import { eventually, type Setup, setup } from '../support/service/setup.ts'
+import { openReceiver } from '../support/webhooks/receiver.ts'
 
 const takeoverMs = 15_000
 
@@ -85,13 +87,17 @@ test('a frozen worker loses its job, and writes nothing when it continues', asyn
   assert.equal((await runJob(api, 'select 1')).status, 'done')
 })
 
-test('a statement outside a transaction whose worker died ends the job as unknown', async (t) => {
-  const bundle = await setup(t, { isIsolated: true })
-  const api = jobApi(bundle.user)
-  const workers = await Promise.all([startWorkerProcess(t, bundle), startWorkerProcess(t, bundle)])
+test('a statement outside a transaction whose worker died ends the job as unknown, and sends job.unknown', async (t) => {
+  const receiver = await openReceiver()
+  const bundle = await setup(t, { isIsolated: true, config: { webhooks: [receiver.host] } })
+  const api = fullJobApi(bundle.user)
+  const start = () => startWorkerProcess(t, bundle, { CARTAGE_WEBHOOKS: receiver.host })
+  const workers = await Promise.all([start(), start()])
+  const hook = receiver.address()
   const { job_id } = await api.submit({
     query: ['begin; commit; select pg_sleep(600)', 'select 1'],
     onerror: 'create table no ()',
+    notify: [{ url: hook.url, on: ['unknown'] }],
   })
   const victim = await holderOf(bundle, job_id, 0, workers)
   victim.signal('SIGKILL')
@@ -100,6 +106,12 @@ test('a statement outside a transaction whose worker died ends the job as unknow
   assert.match(job.failed_reason!, /cannot run inside a transaction/)
   assert.deepEqual(statusesOf(job), ['unknown', 'skipped'])
   assert.equal(job.fallback_status, 'skipped')
+  const [told] = await hook.atLeast(1)
+  const { type, data } = told!.body
+  assert.deepEqual(
+    [type, data.job_id, data.status, data.failed_reason],
+    ['job.unknown', job_id, 'unknown', job.failed_reason],
+  )
 })
 
 test('on SIGTERM a worker gives running statements time, gives back the rest and exits with 0', async (t) => {

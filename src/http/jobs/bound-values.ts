@@ -1,5 +1,5 @@
 import { maxParams } from '../../contract/limits.ts'
-import { elementsOf, keptDigits, memberPlaces, significantDigits } from '../../contract/text/json-rows.ts'
+import { elementsOf, memberPlaces } from '../../contract/text/json-rows.ts'
 import { errors } from '../../errors.ts'
 import { textOfBody } from '../middleware/body/body.ts'
 import { isJsonArray } from '../middleware/parameters.ts'
@@ -43,18 +43,4 @@ export function readParams(written: string | undefined, place: string): readonly
   const values = [...elementsOf(written.trim())]
   if (values.length > maxParams) throw errors.jobInvalid(`${place} has more than ${maxParams} values`)
   return values
-}
-
-/** A value as it is shown: a number that JSON.parse does not keep, also in an array, becomes a string, which binds the same. */
-export function shownParam(json: string): unknown {
-  const value = JSON.parse(json) as unknown
-  if (Array.isArray(value)) return [...elementsOf(json)].map(shownParam)
-  return typeof value === 'number' && !isExact(json, value) ? json : value
-}
-
-/** Written in another way, such as 1.0 or 1e3, a number may still be the same. */
-function isExact(json: string, value: number): boolean {
-  const digits = significantDigits(json)
-  const isInRange = Number.isFinite(value) && (value !== 0 || digits === 0)
-  return isInRange && (digits <= keptDigits || String(value) === json)
 }

@@ -6,11 +6,11 @@ import type { Principal } from '../../auth/account.ts'
 import { isFinal } from '../../contract/job-status.ts'
 import { errors } from '../../errors.ts'
 import type { Followed, JobState } from '../../jobs/follow/job-followers.ts'
+import { fullJobDocument } from '../../jobs/shown/job-document.ts'
 import { remembered } from '../../remembered.ts'
 import { jobsCaller } from '../middleware/authenticate.ts'
 import { hijacked } from '../middleware/download/raw-answer.ts'
 import type { Services } from '../services.ts'
-import { fullJobDocument } from './document.ts'
 import { readJobId } from './request.ts'
 
 /** Sends the document of a job at each change, as server-sent events, until the job has ended. */

@@ -1,7 +1,7 @@
 import type { ScheduleDocument, ScheduleRunDocument } from '../../contract/documents.ts'
 import { notifyEvents } from '../../contract/webhooks.ts'
+import { definitionDocument } from '../../jobs/shown/job-document.ts'
 import type { Schedule, ScheduleNotice, ScheduleRun } from '../../schedules/schedule.ts'
-import { definitionDocument } from '../jobs/document.ts'
 
 export function scheduleDocument(schedule: Schedule): ScheduleDocument {
   const { name: _name, ...job } = definitionDocument(schedule.job)

@@ -7,10 +7,10 @@ import type {
   NewItem,
 } from '../../contract/documents.ts'
 import { isFinal } from '../../contract/job-status.ts'
-import type { Item, ItemDefinition, Job, JobDefinition, RetryRule } from '../../jobs/job.ts'
-import type { QueuePlace } from '../../jobs/list-store.ts'
-import type { JobProgress } from '../../jobs/progress/job-progress.ts'
-import { shownParam } from './bound-values.ts'
+import { elementsOf, keptDigits, significantDigits } from '../../contract/text/json-rows.ts'
+import type { Item, ItemDefinition, Job, JobDefinition, RetryRule } from '../job.ts'
+import type { QueuePlace } from '../list-store.ts'
+import type { JobProgress } from '../progress/job-progress.ts'
 
 /** A job as its owner sees it: in the form it was sent, templates not filled in. */
 export function jobDocument(job: Job): JobDocument {
@@ -137,10 +137,24 @@ function timedItemDocument(item: Item): ItemDocument {
   return withoutAbsent({ ...itemDocument(item), ...times })
 }
 
-function fullItemDocument(item: Item): FullItemDocument {
+export function fullItemDocument(item: Item): FullItemDocument {
   return withoutAbsent({ ...timedItemDocument(item), params: item.params?.map(shownParam), rows: item.rows })
 }
 
 function withoutAbsent<Document extends object>(document: Document): Document {
   return Object.fromEntries(Object.entries(document).filter(([, value]) => value !== undefined)) as Document
+}
+
+/** A value as it is shown: a number that JSON.parse does not keep, also in an array, becomes a string, which binds the same. */
+function shownParam(json: string): unknown {
+  const value = JSON.parse(json) as unknown
+  if (Array.isArray(value)) return [...elementsOf(json)].map(shownParam)
+  return typeof value === 'number' && !isExact(json, value) ? json : value
+}
+
+/** Written in another way, such as 1.0 or 1e3, a number may still be the same. */
+function isExact(json: string, value: number): boolean {
+  const digits = significantDigits(json)
+  const isInRange = Number.isFinite(value) && (value !== 0 || digits === 0)
+  return isInRange && (digits <= keptDigits || String(value) === json)
 }
