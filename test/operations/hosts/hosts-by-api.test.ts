@@ -70,6 +70,9 @@ test('an address of a host is checked in a sentence without its password, and st
     /cannot be used: .*REFUSED/,
   )
   await refused(hosts.add({ name: 'second', url: `postgres://u:${password}@[/x` }), /cannot be read/)
+  await runSql({ connectionString: cluster.url }, `create role keeper login password '${password}'`)
+  const keeper = cluster.url.replace(/\/\/[^:]+:/, '//keeper:')
+  await refused(hosts.add({ name: 'second', url: keeper }), /keeper is not a superuser there/)
   const many = Array.from({ length: 17 }, () => '127.0.0.1:1').join()
   await refused(hosts.add({ name: 'second', url: `postgres://u:p@${many}/x` }), /at most 16 servers/)
   await refused(hosts.add({ name: 'second', url: `postgres://${'x'.repeat(4_096)}` }), /4096 characters/)
