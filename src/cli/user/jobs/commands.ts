@@ -21,7 +21,7 @@ import { fileOption, type UserCall, type UserCommand } from '../command.ts'
 import { printList } from '../output/list.ts'
 import { type Service, withService } from '../service.ts'
 import { readTableName, tableInSql } from '../table-name.ts'
-import { jobResult, runToEnd, waitForEnd } from './follow-job.ts'
+import { jobResult, runToEnd, stateOf, waitForEnd } from './follow-job.ts'
 import { durationOf, sendOptions, waitOptions } from './job-options.ts'
 import { cutAtWord, JobView } from './job-view.ts'
 
@@ -105,14 +105,15 @@ const jobArgument = [{ name: 'JOB', kind: 'job' }] as const
 
 const status: UserCommand = {
   name: 'job status',
-  summary: 'show a job',
+  summary: 'show a job, and how far it is',
   arguments: jobArgument,
   run: (call) =>
     withService(call, async ({ client }) => {
-      const job = await client.jobs.read(call.args[0]!)
+      const job = await client.jobs.details(call.args[0]!)
       if (!call.terminal.out.isTerminal || call.values.json) return jobResult(job)
-      new JobView(call.terminal, job.job_id, job).end()
-      return { lines: [`${job.status}${job.failed_reason ? `: ${job.failed_reason}` : ''}`] }
+      const view = new JobView(call.terminal, job.job_id, job)
+      view.end()
+      return { lines: [stateOf(job, view.isLive)] }
     }),
 }
 

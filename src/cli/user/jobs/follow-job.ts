@@ -1,6 +1,6 @@
 import { hasCode } from '../../../client/cartage-error.ts'
 import { isPassing } from '../../../client/http/retry.ts'
-import type { JobDocument } from '../../../contract/documents.ts'
+import type { FullJobDocument, JobDocument } from '../../../contract/documents.ts'
 import type { CommandResult } from '../../command.ts'
 import { InterruptedError } from '../../command-error.ts'
 import { printResult } from '../../run-program.ts'
@@ -8,7 +8,7 @@ import { tell } from '../../terminal.ts'
 import type { UserCall } from '../command.ts'
 import type { Service } from '../service.ts'
 import { giveUpAfterMs } from './job-options.ts'
-import { describeCancelled, JobView } from './job-view.ts'
+import { describeCancelled, JobView, progressText } from './job-view.ts'
 
 /** Watches a job until it ends. Ctrl-C cancels the job and waits for that; a second Ctrl-C does not wait. */
 export async function runToEnd(call: UserCall, service: Service, job: JobDocument): Promise<CommandResult> {
@@ -110,7 +110,13 @@ function printJob(call: UserCall, job: JobDocument): void {
   if (call.values.json || !call.terminal.out.isTerminal) printResult(call, jobResult(job))
 }
 
-export function jobResult(job: JobDocument): CommandResult {
-  const reason = job.failed_reason ? `: ${job.failed_reason}` : ''
-  return { document: job, lines: [`${job.job_id} ${job.status}${reason}`] }
+export const jobResult = (job: FullJobDocument): CommandResult => ({
+  document: job,
+  lines: [`${job.job_id} ${stateOf(job)}`],
+})
+
+/** The status, with its reason or how far it is. `isDrawn`: the view shows that already. */
+export function stateOf(job: FullJobDocument, isDrawn = false): string {
+  const told = job.failed_reason ?? (isDrawn ? undefined : progressText(job))
+  return told ? `${job.status}: ${told}` : job.status
 }

@@ -7,7 +7,8 @@ import type { Terminal } from '../../terminal.ts'
 /** Shows the statements of a job with their times; on a terminal it redraws them until the job ends. */
 export class JobView {
   readonly #terminal: Terminal
-  readonly #isLive: boolean
+  /** It has drawn the statements and the progress. */
+  readonly isLive: boolean
   /** When an item was first seen running, by our clock: the clock of the service may differ. */
   readonly #seenAt = new Map<number, number>()
   #job: JobDocument | undefined
@@ -17,10 +18,10 @@ export class JobView {
   /** The job may be read later: its id is shown at once. */
   constructor(terminal: Terminal, jobId: string, job?: JobDocument) {
     this.#terminal = terminal
-    this.#isLive = terminal.err.isTerminal && terminal.showsProgress
+    this.isLive = terminal.err.isTerminal && terminal.showsProgress
     this.#job = job
     terminal.say(`job ${jobId}`)
-    if (this.#isLive) this.#timer = setInterval(() => this.#draw(), 100)
+    if (this.isLive) this.#timer = setInterval(() => this.#draw(), 100)
   }
 
   update(job: JobDocument): void {
@@ -36,7 +37,7 @@ export class JobView {
   /** Draws the final state and stops. */
   end(): void {
     clearInterval(this.#timer)
-    if (this.#isLive) this.#draw()
+    if (this.isLive) this.#draw()
   }
 
   #draw(): void {
@@ -73,20 +74,36 @@ export class JobView {
 
 /** How far the running statement is, or what it waits for, if PostgreSQL tells. */
 export function progressLine(job: FullJobDocument, columns: number): string | undefined {
+  const { percent } = job.progress ?? {}
+  const bar = percent === undefined ? [] : [`${barOf(percent)} ${percent.toFixed(0)} %`]
+  const parts = [...bar, ...toldOf(job)]
+  return parts.length === 0 ? undefined : `    ${parts.join('  ')}`.slice(0, columns - 1)
+}
+
+/** The same in words. */
+export function progressText(job: FullJobDocument): string | undefined {
+  const { item, items = 1, percent } = job.progress ?? {}
+  const parts = [
+    ...(items > 1 ? [`statement ${item} of ${items}`] : []),
+    ...(percent === undefined ? [] : [`${percent.toFixed(0)} %`]),
+    ...toldOf(job),
+  ]
+  return parts.length === 0 ? undefined : parts.join(', ')
+}
+
+function toldOf(job: FullJobDocument): readonly string[] {
   if (job.status === 'pending' && job.position) {
     const { ahead, is_host_busy: isBusy } = job.position
-    if (isBusy) return '    waiting for a slot of the database host'
-    return ahead > 0 ? `    waiting: ${ahead} ${ahead === 1 ? 'job' : 'jobs'} ahead` : undefined
+    if (isBusy) return ['waiting for a slot of the database host']
+    return ahead > 0 ? [`waiting: ${ahead} ${ahead === 1 ? 'job' : 'jobs'} ahead`] : []
   }
-  const { phase, percent, waits_for: waits, eta_ms: etaMs } = job.progress ?? {}
-  const parts = [
-    percent !== undefined && `${barOf(percent)} ${percent.toFixed(0)} %`,
-    phase && printable(phase),
-    waits &&
-      `waits for a lock (${waits.lock})${waits.sessions.map(({ pid }) => `, held up by pid ${pid}`).join('')}`,
-    etaMs !== undefined && etaMs > 0 && `about ${formatDuration(etaMs)} left`,
-  ].filter((part) => typeof part === 'string' && part !== '')
-  return parts.length === 0 ? undefined : `    ${parts.join('  ')}`.slice(0, columns - 1)
+  const { phase, waits_for: waits, eta_ms: etaMs } = job.progress ?? {}
+  const holders = waits?.sessions.map(({ pid }) => `, held up by pid ${pid}`) ?? []
+  return [
+    ...(phase ? [printable(phase)] : []),
+    ...(waits ? [`waits for a lock (${waits.lock})${holders.join('')}`] : []),
+    ...(etaMs !== undefined && etaMs > 0 ? [`about ${formatDuration(etaMs)} left`] : []),
+  ]
 }
 
 function barOf(percent: number): string {
