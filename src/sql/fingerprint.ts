@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { fingerprintText } from './grammar.ts'
 
@@ -12,9 +13,8 @@ const known = new LRUCache<string, { readonly fingerprint: string | undefined }>
 })
 
 /**
- * Equal for texts that differ only in their constants and spaces, by libpg_query. Undefined for a text that is not SQL,
- * or so long that parsing it takes milliseconds.
+ * Equal for texts that differ only in their constants and spaces, by libpg_query; undefined for a text that is not SQL.
+ * A text that is so long that parsing it takes milliseconds is equal to itself only.
  */
-export function fingerprintOf(text: string): string | undefined {
-  return text.length > longestKnown ? undefined : known.memo(text).fingerprint
-}
+export const fingerprintOf = (text: string): string | undefined =>
+  text.length > longestKnown ? hash('sha256', text) : known.memo(text).fingerprint
