@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createClient } from '../../../src/client/client.ts'
 import { assertAccessibleEverywhere } from '../support/axe.ts'
@@ -35,4 +36,18 @@ test('a schedule is created, run now, paused and resumed, and its runs are a row
   t.after(() => client.close())
   await client.schedules.delete('nightly')
   await page.getByText('No schedules yet.').waitFor()
+})
+
+test('the next run of a schedule is shown in the time zone of the viewer, which a new schedule has', async (t) => {
+  const { page, user, signInAt, goTo } = await openConsole(t, { context: { timezoneId: 'Asia/Tokyo' } })
+  const { username, masterToken: token, base } = user
+  const client = createClient({ baseUrl: new URL(base).origin, username, token })
+  t.after(() => client.close())
+  await client.schedules.put('yearly', { cron: '30 17 31 12 *', timezone: 'Europe/Paris', query: 'select 1' })
+  await signInAt('/schedules')
+  const schedule = page.getByRole('region', { name: 'Schedule yearly' })
+  await schedule.getByText(/Next run \d{4}-01-01 01:30:00/).waitFor()
+  await goTo('/schedules/new')
+  await page.getByLabel('Time zone').waitFor()
+  assert.equal(await page.getByLabel('Time zone').inputValue(), 'Asia/Tokyo')
 })
