@@ -522,6 +522,8 @@ export type ImportWarnings = Readonly<{
   encoding?: string
   srid_assumed?: number
   skipped_files?: readonly string[]
+  /** With `skip`: tables that were there, where others of the file were not. */
+  skipped_tables?: readonly string[]
   empty?: readonly string[]
   missing_columns?: readonly string[]
   /** Tables with rings that the file leaves open. */

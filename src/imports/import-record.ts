@@ -1,6 +1,7 @@
 import type { ImportPreview, ImportWarnings, RejectedRow, RejectedSection } from '../contract/documents.ts'
 import type { CollisionStrategy, ImportPrivacy } from '../contract/import-names.ts'
 import { nameInUrl } from './download/file-name.ts'
+import { fileKinds, kindByName } from './files/file-kinds.ts'
 import { stemOf, tableNameOf } from './files/names.ts'
 import type { ImportErrorCode } from './import-failure.ts'
 
@@ -77,11 +78,27 @@ export type ImportRecord = Readonly<{
   attempts: number
 }>
 
-/** The name of the table that an import makes, as far as it is known before the file is read. */
-export function wantedTable(source: ImportSource, { tableName }: Pick<ImportSettings, 'tableName'>): string {
-  if (tableName !== undefined) return tableNameOf(tableName)
-  if (source.type === 'file') return tableNameOf(stemOf(source.name))
-  if (source.type === 'url' && URL.canParse(source.url))
-    return tableNameOf(stemOf(nameInUrl(new URL(source.url))))
-  return 'untitled_table'
+type NamingChoice = Pick<ImportSettings, 'tableName'>
+
+/** The one table that an import makes, if that is known before anything is read. */
+export function knownTable(source: ImportSource, naming: NamingChoice): string | undefined {
+  switch (source.type) {
+    case 'file':
+      return tableOfFile(source.name, naming)
+    case 'url':
+      return URL.canParse(source.url) ? tableOfFile(nameInUrl(new URL(source.url)), naming) : undefined
+    case 'sql':
+      return tableNameOf(naming.tableName ?? 'untitled_table')
+    case 'table':
+      return tableNameOf(naming.tableName ?? `${source.table}_copy`)
+    case 'nothing':
+      return undefined
+  }
+}
+
+/** The table that a file becomes. Undefined: it is an archive, or its layers are part of the names. */
+export function tableOfFile(name: string, { tableName }: NamingChoice): string | undefined {
+  const kind = kindByName(name.replace(/\.gz$/i, ''))
+  if (kind === undefined || fileKinds[kind].named !== 'file') return undefined
+  return tableNameOf(tableName ?? stemOf(name))
 }

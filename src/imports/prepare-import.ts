@@ -4,7 +4,7 @@ import { downloadFile } from './download/download-file.ts'
 import { type InputFile, openUpload, type UploadFiles } from './files/upload-files.ts'
 import { type CheckedGeojson, checkGeojson } from './geojson/check-geojson.ts'
 import { ImportFailure } from './import-failure.ts'
-import type { ImportRecord } from './import-record.ts'
+import { type ImportRecord, knownTable, tableOfFile } from './import-record.ts'
 import type { Imports } from './imports.ts'
 import { type ReadCsv, readCsv } from './load/load-csv.ts'
 import type { ProgressMeter, Warnings } from './load/loading.ts'
@@ -15,6 +15,8 @@ type Preparing = Readonly<{
   imports: Imports
   id: string
   record: ImportRecord
+  /** With the strategy `skip`: the names of tables that are there. */
+  taken: ReadonlySet<string>
   meter: ProgressMeter
   warnings: Warnings
   signal: AbortSignal
@@ -22,15 +24,33 @@ type Preparing = Readonly<{
 
 /** What can be done before the transaction begins: download the file, unpack the file, read the types of CSV, check GeoJSON. */
 export async function prepareImport(preparing: Preparing): Promise<PreparedImport> {
-  const { record, signal, meter, warnings } = preparing
+  const { record, taken } = preparing
   const { source, options } = record
-  if (source.type !== 'file' && source.type !== 'url')
-    return { source, inputs: [], csvs: new Map(), geojsons: new Map() }
+  const isTaken = (table: string | undefined) => table !== undefined && taken.has(table)
+  const unread = (skipped: readonly string[]) => {
+    return { source, inputs: [], csvs: new Map(), geojsons: new Map(), skipped }
+  }
+  // What a server calls its file is known when the file is here.
+  const table = source.type === 'url' ? undefined : knownTable(source, options)
+  if (isTaken(table)) return unread([table!])
+  if (source.type !== 'file' && source.type !== 'url') return unread([])
   const name = source.type === 'file' ? source.name : await download(preparing, source.url)
+  const called = tableOfFile(name, options)
+  if (isTaken(called)) return unread([called!])
   const { inputs, skipped } = await unpack(preparing, name)
-  if (skipped.length > 0) warnings.add('skipped_files', ...skipped)
+  if (skipped.length > 0) preparing.warnings.add('skipped_files', ...skipped)
+  const tables = inputs.map((input) => tableOfFile(input.name, options))
+  const wanted = inputs.filter((_, at) => !isTaken(tables[at]))
+  return { ...(await readInputs(preparing, wanted)), skipped: tables.filter(isTaken) as string[] }
+}
+
+async function readInputs(
+  { imports, record, meter, signal }: Preparing,
+  inputs: readonly InputFile[],
+): Promise<Omit<PreparedImport, 'skipped'>> {
+  const { source, options } = record
   meter.bytesTotal = inputs.reduce((sum, { bytes }) => sum + bytes, 0)
-  const { importMaxTables: most } = preparing.imports.config
+  const { importMaxTables: most } = imports.config
   if (most > 0 && inputs.length > most)
     throw new ImportFailure(1019, `The archive has more than ${most} files to import`)
   const csvs = new Map<InputFile, ReadCsv>()

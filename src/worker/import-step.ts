@@ -4,7 +4,7 @@ import { masterTargetOf } from '../auth/account.ts'
 import { isFinal } from '../contract/job-status.ts'
 import { tellReplicas } from '../hosts/replicas/fence-replicas.ts'
 import { ImportFailure } from '../imports/import-failure.ts'
-import { type ImportRecord, type ImportResult, wantedTable } from '../imports/import-record.ts'
+import type { ImportRecord, ImportResult } from '../imports/import-record.ts'
 import {
   beginAttempt,
   endAttempt,
@@ -16,12 +16,13 @@ import {
 } from '../imports/import-store.ts'
 import { boundResults } from '../imports/kept-results.ts'
 import { failureOf } from '../imports/load/database-fault.ts'
-import { nameTaken } from '../imports/load/finish-tables.ts'
+import { skippedResult } from '../imports/load/finish-tables.ts'
 import { type Loading, ProgressMeter, Warnings } from '../imports/load/loading.ts'
 import { Rejects } from '../imports/load/rejects.ts'
 import { rejectedOf, runLoad } from '../imports/load/run-load.ts'
 import { prepareImport } from '../imports/prepare-import.ts'
 import { isOlder } from '../imports/spool.ts'
+import type { Job } from '../jobs/job.ts'
 import { accepted, beginStep, stepFailed, stepSucceeded } from '../jobs/job-state.ts'
 import type { Flight } from '../jobs/job-store.ts'
 import type { Session } from '../postgres/session.ts'
@@ -146,9 +147,7 @@ class ImportWork {
     const limit = setTimeout(() => this.#timeOut(), this.#limitMs)
     this.#timers.push(limit)
     try {
-      const { imports } = this.#context
-      const [prepared, converter] = await Promise.all([this.#prepare(), imports.converter()])
-      return await this.#load(prepared, converter)
+      return await this.#attempt()
     } catch (error) {
       if (this.#isLate) return this.#fail(new ImportFailure(6667, 'The import took too long'))
       if (this.#stop.signal.aborted) return this.#leave()
@@ -167,11 +166,26 @@ class ImportWork {
     return this.#context.config.importTimeoutMs
   }
 
-  #prepare() {
+  async #attempt(): Promise<LeaveReason | undefined> {
+    const taken = new Set<string>()
+    const { collision, isPreview } = this.#record.options
+    if (collision === 'skip' && !isPreview) {
+      const opened = await this.#open()
+      if ('left' in opened) return opened.left
+      for (const name of await this.#namesInSchema(opened.session)) taken.add(name)
+    }
+    const { imports } = this.#context
+    const [prepared, converter] = await Promise.all([this.#prepare(taken), imports.converter()])
+    const { inputs, skipped } = prepared
+    return inputs.length === 0 && skipped.length > 0 ? this.#skip(skipped) : this.#load(prepared, converter)
+  }
+
+  #prepare(taken: ReadonlySet<string>) {
     return prepareImport({
       imports: this.#context.imports,
       id: this.#run.job.id,
       record: this.#record,
+      taken,
       meter: this.#meter,
       warnings: this.#warnings,
       signal: this.#stop.signal,
@@ -184,15 +198,10 @@ class ImportWork {
   ): Promise<LeaveReason | undefined> {
     const context = this.#context
     const run = this.#run
-    const { account, role } = this.#owner
-    if (!(await this.#hasKey())) return abandonJob(run, keyEnded)
-    const target = { ...masterTargetOf(account), role }
-    const opened = await openSession(context, { claimed: { target }, session: null, isBegunAhead: false })
-    if (opened.kind === 'vanished') return abandonJob(run, opened.reason)
-    if (opened.kind === 'unreachable') return release(context, run)
+    const opened = await this.#open()
+    if ('left' in opened) return opened.left
     const { session } = opened
     run.beginStep(session)
-    if (await this.#isTaken(session)) return this.#skip()
     const begun = await beginTransaction(session, await backendStartOf(context, session))
     if (begun.kind === 'not-sent') return beginStepAgain(context, run, begun.cause)
     const stop = await announce(context, run, begun.flight)
@@ -203,6 +212,18 @@ class ImportWork {
     this.#stop.signal.addEventListener('abort', cut, { once: true })
     if (this.#stop.signal.aborted) cut()
     return this.#store(session, begun.flight, { ...prepared, converter })
+  }
+
+  /** A connection as the role of the key; or the attempt ends without one. */
+  async #open(): Promise<Readonly<{ session: Session }> | Readonly<{ left: LeaveReason | undefined }>> {
+    const context = this.#context
+    const { account, role } = this.#owner
+    if (!(await this.#hasKey())) return { left: abandonJob(this.#run, keyEnded) }
+    const target = { ...masterTargetOf(account), role }
+    const opened = await openSession(context, { claimed: { target }, session: null, isBegunAhead: false })
+    if (opened.kind === 'vanished') return { left: abandonJob(this.#run, opened.reason) }
+    if (opened.kind === 'unreachable') return { left: await release(context, this.#run) }
+    return { session: opened.session }
   }
 
   async #store(
@@ -318,27 +339,26 @@ class ImportWork {
     return undefined
   }
 
-  /** With the strategy `skip` nothing is read if the name is taken. */
-  async #isTaken(session: Session): Promise<boolean> {
-    const { options } = this.#record
-    if (options.collision !== 'skip' || options.isPreview) return false
-    const { rows } = await session.query(
-      `select from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid operator(pg_catalog.=) c.relnamespace
-       where n.nspname operator(pg_catalog.=) $1 and c.relname operator(pg_catalog.=) $2`,
-      [this.#owner.account.schema, this.#wantedName],
-    )
-    return rows.length > 0
+  /** Releases the session: no connection waits while the file is read. */
+  async #namesInSchema(session: Session): Promise<readonly string[]> {
+    try {
+      const { rows } = await session.query<{ name: string }>(
+        `select c.relname as name from pg_catalog.pg_class c
+         join pg_catalog.pg_namespace n on n.oid operator(pg_catalog.=) c.relnamespace
+         where n.nspname operator(pg_catalog.=) $1`,
+        [this.#owner.account.schema],
+      )
+      return rows.map(({ name }) => name)
+    } finally {
+      session.release()
+    }
   }
 
-  get #wantedName(): string {
-    const { source, options } = this.#record
-    return wantedTable(source, options)
-  }
-
-  async #skip(): Promise<LeaveReason | undefined> {
-    const table = this.#wantedName
-    await this.#save({ tables: [table], created: 0, warnings: {}, error: nameTaken(table) })
-    this.#run.advance(stepSucceeded(this.#run.job, new Date()))
+  /** With the strategy `skip`: all tables of the import are there. */
+  async #skip(tables: readonly string[]): Promise<LeaveReason | undefined> {
+    this.#meter.finish(0)
+    await this.#save(skippedResult(tables, this.#warnings))
+    this.#run.advance(stepSucceeded(this.#begunJob(), new Date()))
     return undefined
   }
 
@@ -346,10 +366,14 @@ class ImportWork {
     const warnings = this.#warnings.document
     const rejected = this.#rejects && rejectedOf(this.#rejects)
     await this.#save({ tables: [], created: 0, warnings, rejected, error: { code, text: clip(message) } })
-    const { job } = this.#run
-    const begun = job.items[0]!.status === 'running' ? job : accepted(beginStep(job, new Date()))
-    this.#run.advance(stepFailed(begun, clip(message), new Date()))
+    this.#run.advance(stepFailed(this.#begunJob(), clip(message), new Date()))
     return undefined
+  }
+
+  /** Its step has begun, with a connection or without. */
+  #begunJob(): Job {
+    const { job } = this.#run
+    return job.items[0]!.status === 'running' ? job : accepted(beginStep(job, new Date()))
   }
 
   /** Stopped: the worker is to end, or the import was cancelled. */

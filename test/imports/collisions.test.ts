@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { setupImports } from '../support/imports/import-api.ts'
+import { made, places, setupImports } from '../support/imports/import-api.ts'
+import { zipOf } from '../support/imports/zip.ts'
 import { keysClient } from '../support/keys/keys-client.ts'
 
 test('a table with a taken name gets a number; with skip the existing table stays', async (t) => {
@@ -15,6 +16,74 @@ test('a table with a taken name gets a number; with skip the existing table stay
   assert.equal(skipped.tables_created_count, 0)
   assert.equal(skipped.error_code, 1022)
   assert.deepEqual((await user.sql('select a from t')).rows, [{ a: '1' }])
+})
+
+/** With one row each. */
+const csvZip = (...names: readonly string[]) =>
+  zipOf(names.map((name) => ({ name: `${name}.csv`, content: 'n\n1\n' })))
+
+test('with skip, of several tables those that are there stay and the others are made', async (t) => {
+  const { load, user, nothingLeft } = await setupImports(t)
+  const skip = { collision_strategy: 'skip' }
+  for (const table of ['pair', 'a', 'trip']) await user.sql(`create table ${table} as select 0 as old`)
+  // The name of an archive is the name of no table.
+  const part = await load('pair.zip', csvZip('a', 'b'), skip)
+  assert.deepEqual([part.state, part.error_code, part.tables_created_count], ['complete', null, 1])
+  assert.deepEqual([part.table_names, part.warnings], [['b'], { skipped_tables: ['a'] }])
+  assert.equal(part.progress.rows, 1)
+  const kml = `<kml xmlns="http://www.opengis.net/kml/2.2"><Document>${['X', 'Y']
+    .map((name) => `<Folder><name>${name}</name><Placemark><name>p</name></Placemark></Folder>`)
+    .join('')}</Document></kml>`
+  assert.deepEqual((await load('trip.kml', kml, skip)).table_names, ['trip_x', 'trip_y'])
+  await user.sql('drop table trip_x')
+  const layer = await load('trip.kml', kml, skip)
+  assert.deepEqual([layer.table_names, layer.warnings], [['trip_x'], { skipped_tables: ['trip_y'] }])
+  assert.equal(layer.progress.rows, 1)
+  const gpkg = made('GPKG', 'a.gpkg', places).get('a.gpkg')!
+  for (const [name, content, tables] of [
+    ['pair.zip', csvZip('a', 'b'), ['a', 'b']],
+    ['trip.kml', kml, ['trip_x', 'trip_y']],
+    ['a.gpkg', gpkg, ['a']],
+  ] as const) {
+    const none = await load(name, content, skip)
+    assert.deepEqual([none.state, none.success, none.error_code], ['complete', true, 1022], name)
+    assert.deepEqual([none.table_names, none.tables_created_count], [tables, 0])
+    const { bytes_read, bytes_total, rows } = none.progress
+    assert.deepEqual([bytes_read, rows], [bytes_total, 0])
+  }
+  const same = await load('same.zip', csvZip('one/same', 'two/same'), skip)
+  assert.deepEqual([same.table_names, same.warnings], [['same', 'same_1'], { renamed: ['same_1'] }])
+  for (const table of ['pair', 'a', 'trip'])
+    assert.deepEqual((await user.sql(`select old from ${table}`)).rows, [{ old: 0 }], table)
+  await nothingLeft()
+})
+
+test('with skip, nothing is read of a file whose table is there', async (t) => {
+  const { load, user, wait } = await setupImports(t)
+  await user.sql('create table a as select 0 as old')
+  const torn = 'n\n"1\n'
+  for (const [name, content, fields] of [
+    ['a.csv', torn],
+    ['other.csv', torn, { table_name: 'A' }],
+    ['a.geojson', 'not JSON'],
+    ['a.xlsx', 'no workbook'],
+    ['a.zip', zipOf([{ name: 'folder/a.csv', content: torn }])],
+  ] as const) {
+    const done = await load(name, content, { collision_strategy: 'skip', ...fields })
+    assert.deepEqual([done.state, done.error_code, done.table_names], ['complete', 1022, ['a']], name)
+    assert.equal(done.progress.bytes_read, done.progress.bytes_total)
+  }
+  for (const source of [{ sql: 'select 1/0 as n' }, { table_copy: 'nowhere' }]) {
+    const answer = await fetch(`${user.base}/api/v1/imports?api_key=${user.masterToken}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ ...source, table_name: 'a', collision_strategy: 'skip' }),
+    })
+    const { item_queue_id: id } = (await answer.json()) as { item_queue_id: string }
+    const done = await wait(id)
+    assert.deepEqual([done.state, done.error_code, done.table_names], ['complete', 1022, ['a']])
+  }
+  assert.equal((await load('a.csv', torn)).error_code, 2003)
 })
 
 test('overwrite sets columns that the file lacks to NULL, whatever their default', async (t) => {
@@ -107,6 +176,26 @@ test('only its owner overwrites a table, and it stays public or private unless t
   await load('t.csv', 'a\n4\n', { ...fields, privacy: 'private' })
   assert.equal(await isPublic(), false)
   assert.deepEqual((await user.sql('select a from t')).rows, [{ a: '4' }])
+})
+
+test('only its owner overwrites a table whose file is in an archive, whatever the archive is called', async (t) => {
+  const { load, user } = await setupImports(t)
+  await load('t.csv', 'n\n7\n')
+  const schemas = [{ name: user.account.schema, permissions: ['create'] }]
+  const permissions = ['insert', 'select', 'update', 'delete']
+  const tables = [{ schema: user.account.schema, name: 't', permissions }]
+  const { token } = await keysClient(user).make('maker', [
+    { type: 'apis', apis: ['sql'] },
+    { type: 'database', schemas, tables },
+  ])
+  const maker = { ...user, masterToken: token }
+  const fields = { collision_strategy: 'overwrite' }
+  const other = await load('t.zip', csvZip('mine'), fields, maker)
+  assert.deepEqual([other.get_error_text, other.table_names], [null, ['mine']])
+  const refused = await load('mine.zip', csvZip('mine', 't'), fields, maker)
+  assert.deepEqual([refused.state, refused.error_code], ['failure', 2012])
+  assert.match(refused.get_error_text!.what_about, /owner/)
+  assert.deepEqual((await user.sql('select n from t')).rows, [{ n: '7' }])
 })
 
 test('append adds rows by column name, and new columns only on request', async (t) => {

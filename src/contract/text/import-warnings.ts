@@ -17,6 +17,7 @@ export function importWarnings(warnings: ImportWarnings | null): readonly string
       `The numbers in the id of the features were left out, as they are no properties: ${listed(found.feature_ids)}.`,
     found.rounded_numbers && `Numbers were rounded to 15 digits: ${listed(found.rounded_numbers)}.`,
     found.skipped_files && `Skipped in the archive: ${listed(found.skipped_files)}.`,
+    found.skipped_tables && `Not imported, as the table exists: ${listed(found.skipped_tables)}.`,
     found.empty && `Without rows: ${listed(found.empty)}.`,
     found.missing_columns &&
       `Not in the file, so NULL where the column allows it: ${listed(found.missing_columns)}.`,

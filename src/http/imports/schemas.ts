@@ -55,6 +55,7 @@ const document = {
           encoding: text,
           srid_assumed: whole,
           skipped_files: texts,
+          skipped_tables: texts,
           empty: texts,
           missing_columns: texts,
           closed_rings: texts,

@@ -3,7 +3,7 @@ import { errors } from '../../errors.ts'
 import { checkOwnership } from '../../imports/check-rights.ts'
 import { checkUrl } from '../../imports/download/download-file.ts'
 import { isColumnKind, kindByName } from '../../imports/files/file-kinds.ts'
-import { type ImportSettings, type ImportSource, wantedTable } from '../../imports/import-record.ts'
+import { type ImportSettings, type ImportSource, knownTable } from '../../imports/import-record.ts'
 import type { Parameters } from '../middleware/parameters.ts'
 import type { Services } from '../services.ts'
 import { readImport } from './request.ts'
@@ -18,7 +18,9 @@ export async function wantedImport(
   const { source, options } = readImport(parameters, file && { name: file.name, bytes: file.bytes })
   if (source.type === 'url') checkSource(services, source.url)
   if (source.type === 'file') await refuseUnreadable(services, source.name)
-  await checkOwnership(services.databases, principal, wantedTable(source, options), options)
+  // Of other files the load itself checks each table.
+  const table = knownTable(source, options)
+  if (table !== undefined) await checkOwnership(services.databases, principal, table, options)
   return { source, options }
 }
 

@@ -4,14 +4,18 @@ import { freeName, numbered } from '../files/names.ts'
 import { ImportFailure } from '../import-failure.ts'
 import type { ImportResult } from '../import-record.ts'
 import { DatabaseFault } from './database-fault.ts'
-import type { Loading, Stage } from './loading.ts'
+import type { Loading, Stage, Warnings } from './loading.ts'
 import { mergeTable } from './merge-table.ts'
 import { inSavepoint, queryInCatalog } from './run-statement.ts'
 import { coordinateOf, stageName, straighten, targetColumns } from './stage-table.ts'
 
-/** Makes the loaded tables what they are for others, and tells what was made. */
-export async function finishTables(loading: Loading): Promise<ImportResult> {
+/**
+ * Makes the loaded tables what they are for others, and tells what was made. `skipped`: tables of the import that are there
+ * and were not loaded.
+ */
+export async function finishTables(loading: Loading, skipped: readonly string[]): Promise<ImportResult> {
   const tables: string[] = []
+  const taken = [...skipped]
   let created = 0
   for (const stage of loading.stages) {
     await readGeometry(loading, stage)
@@ -20,25 +24,30 @@ export async function finishTables(loading: Loading): Promise<ImportResult> {
       await mergeTable(loading, stage, known)
       tables.push(stage.wanted)
     } else {
-      const name = await publish(loading, stage)
-      if (name !== undefined) {
+      const name = await publish(loading, stage, tables)
+      if (name === undefined) {
+        taken.push(stage.wanted)
+        stage.rows = 0
+      } else {
         tables.push(name)
         created++
       }
     }
     loading.meter.tablesDone++
   }
-  const isSkipped = tables.length === 0
-  return {
-    tables: isSkipped ? loading.stages.map(({ wanted }) => wanted) : tables,
-    created,
-    warnings: loading.warnings.document,
-    ...(isSkipped && { error: nameTaken(loading.stages[0]!.wanted) }),
-  }
+  const { warnings } = loading
+  if (tables.length === 0) return skippedResult(taken, warnings)
+  if (taken.length > 0) warnings.add('skipped_tables', ...taken)
+  return { tables, created, warnings: warnings.document }
 }
 
-export const nameTaken = (table: string) =>
-  ({ code: 1022, text: `A table '${table}' exists already: nothing was imported` }) as const
+/** With the strategy `skip`, if all tables of the import are there. */
+export const skippedResult = (tables: readonly string[], warnings: Warnings): ImportResult => ({
+  tables,
+  created: 0,
+  warnings: warnings.document,
+  error: { code: 1022, text: `A table '${tables[0]}' exists already: nothing was imported` },
+})
 
 /** A geometry as it stands in the file becomes flat longitude and latitude. */
 export async function readGeometry(loading: Loading, stage: Stage): Promise<void> {
@@ -114,8 +123,11 @@ async function settleFoundGeometry(loading: Loading, stage: Stage): Promise<void
 const sridOf = (srid: number) =>
   `(case when postgis.ST_SRID(the_geom) > 0 then postgis.ST_SRID(the_geom) else ${Math.max(0, srid)} end)`
 
-/** A new table gets its key, both geometries, their indexes and statistics, then its name and its readers. */
-async function publish(loading: Loading, stage: Stage): Promise<string | undefined> {
+/**
+ * A new table gets its key, both geometries, their indexes and statistics, then its name and its readers. `made`: the tables
+ * that the import has made. Undefined: its name is taken, and the table is skipped.
+ */
+async function publish(loading: Loading, stage: Stage, made: readonly string[]): Promise<string | undefined> {
   const { session, account, options } = loading
   const table = stageName(loading, stage)
   const literal = quoteLiteral(table)
@@ -129,7 +141,7 @@ async function publish(loading: Loading, stage: Stage): Promise<string | undefin
   await queryInCatalog(session, `select cartodb.CDB_CartodbfyTable(${literal}::regclass)`)
   await settleFoundGeometry(loading, stage)
   await queryInCatalog(session, `analyze ${table}`)
-  const name = await giveName(loading, stage)
+  const name = await giveName(loading, stage, made)
   if (name === undefined) {
     await queryInCatalog(session, `drop table ${table}`)
     return undefined
@@ -170,8 +182,12 @@ const highestKeys: Readonly<Record<string, string>> = {
   bigint: '9223372036853775807',
 }
 
-/** The first free one of `name`, `name_1`, ...; with the strategy `skip` only the first. */
-async function giveName(loading: Loading, stage: Stage): Promise<string | undefined> {
+/** The first free one of `name`, `name_1`, ...; with the strategy `skip` only the first, unless this import has taken it. */
+async function giveName(
+  loading: Loading,
+  stage: Stage,
+  made: readonly string[],
+): Promise<string | undefined> {
   const { session, account, options, warnings } = loading
   const rows = await queryInCatalog<{ name: string }>(
     session,
@@ -180,9 +196,10 @@ async function giveName(loading: Loading, stage: Stage): Promise<string | undefi
     [account.schema],
   )
   const taken = new Set(rows.map(({ name }) => name))
+  const isSkipped = options.collision === 'skip' && !made.includes(stage.wanted)
   for (let number = 0; number < mostNames; number++) {
     const name = number === 0 ? stage.wanted : numbered(stage.wanted, number)
-    if (number > 0 && options.collision === 'skip') return undefined
+    if (number > 0 && isSkipped) return undefined
     if (taken.has(name) || !(await isRenamed(loading, stage, name))) continue
     if (number > 0) warnings.add('renamed', name)
     return name

@@ -1,8 +1,7 @@
 import { quoteQualified } from '../../contract/text/quote.ts'
 import { oneSelect } from '../../sql/one-select.ts'
-import { tableNameOf } from '../files/names.ts'
 import { ImportFailure } from '../import-failure.ts'
-import type { ImportSource } from '../import-record.ts'
+import { type ImportSource, knownTable } from '../import-record.ts'
 import { DatabaseFault } from './database-fault.ts'
 import type { Loading, Stage } from './loading.ts'
 import { inCallersPath, queryInCatalog } from './run-statement.ts'
@@ -18,9 +17,7 @@ export async function loadQuery(
     source.type === 'sql'
       ? selectIn(source.sql)
       : `select * from ${quoteQualified(account.schema, source.table)}`
-  const wanted = tableNameOf(
-    options.tableName ?? (source.type === 'table' ? `${source.table}_copy` : 'untitled_table'),
-  )
+  const wanted = knownTable(source, options)!
   const name = `import_${importId.replaceAll('-', '').slice(0, 12)}_1`
   const empty = { name, wanted, columns: [], geometry: undefined, isGenerated: false, rows: 0 }
   meter.tablesTotal = 1

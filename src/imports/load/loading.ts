@@ -125,6 +125,7 @@ type ListName =
   | 'renamed'
   | 'columns_as_text'
   | 'skipped_files'
+  | 'skipped_tables'
   | 'empty'
   | 'missing_columns'
   | 'closed_rings'

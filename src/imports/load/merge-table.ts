@@ -44,6 +44,7 @@ const geometryColumn = 'the_geom'
 async function overwrite(loading: Loading, stage: Stage, known: KnownColumns): Promise<void> {
   const { session, account, options, warnings } = loading
   const table = quoteQualified(account.schema, stage.wanted)
+  await checkOwner(loading, stage)
   await queryInCatalog(
     session,
     `set local lock_timeout = '10s'; lock table ${table} in access exclusive mode`,
@@ -56,6 +57,17 @@ async function overwrite(loading: Loading, stage: Stage, known: KnownColumns): P
   await inCallersPath(session, () => queryInCatalog(session, `truncate ${table}`))
   await insertRows(loading, stage)
   if (options.privacy !== undefined) await setPrivacy(loading, table)
+}
+
+/** Not every file tells its tables when it is sent. */
+async function checkOwner({ session, account }: Loading, { wanted }: Stage): Promise<void> {
+  const [found] = await queryInCatalog<{ is_own: boolean }>(
+    session,
+    `select pg_has_role(relowner, 'USAGE') as is_own from pg_class where oid = $1::regclass`,
+    [quoteQualified(account.schema, wanted)],
+  )
+  if (found?.is_own === false)
+    throw new ImportFailure(2012, `Only its owner overwrites a table, and ${wanted} has another owner`)
 }
 
 /** Those of the columns that have a default and may be NULL. What CHECK refuses is seen with the rows. */

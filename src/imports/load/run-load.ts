@@ -20,6 +20,8 @@ export type PreparedImport = Readonly<{
   csvs: ReadonlyMap<InputFile, ReadCsv>
   /** The inputs that were checked. */
   geojsons: ReadonlyMap<InputFile, CheckedGeojson>
+  /** Tables that are there, with the strategy `skip`: their files are not among the inputs. */
+  skipped: readonly string[]
 }>
 
 /** Loads everything in the transaction of the session, up to its commit. Throws an ImportFailure if the client can repair the file. */
@@ -46,7 +48,9 @@ export async function runLoad(
     }
     place = ''
     const { rejects } = loading
-    const result = await (loading.options.isPreview ? previewTables(loading) : finishTables(loading))
+    const result = await (loading.options.isPreview
+      ? previewTables(loading)
+      : finishTables(loading, prepared.skipped))
     meter.finish(storedRows(loading))
     return { ...result, rejected: rejects && rejectedOf(rejects), merged: mergedOf(loading) }
   } catch (error) {
