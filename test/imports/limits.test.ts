@@ -1,7 +1,21 @@
 import assert from 'node:assert/strict'
+import { PassThrough } from 'node:stream'
 import { test } from 'node:test'
-import { setupImports } from '../support/imports/import-api.ts'
+import { type Fields, type ImportHouse, setupImports } from '../support/imports/import-api.ts'
 import { zipOf } from '../support/imports/zip.ts'
+import { send } from '../support/postgres/copying.ts'
+import { eventually } from '../support/service/setup.ts'
+
+/** Imports without a file, and waits for the end. */
+async function loadQuery({ wait }: ImportHouse, user: ImportHouse['user'], body: Fields) {
+  const answer = await fetch(`${user.base}/api/v1/imports?api_key=${user.masterToken}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  })
+  const { item_queue_id: id } = (await answer.json()) as { item_queue_id: string }
+  return wait(id, user)
+}
 
 test('a user may have three unfinished imports; another one is refused with 429', async (t) => {
   const { post, user } = await setupImports(t, { importsPerWorker: 0 })
@@ -52,15 +66,67 @@ test('an import with too many rows or tables is 6668 or 1019, and stores nothing
   await nothingLeft()
 })
 
-test('an import beyond its time limit is 6667 and stores nothing', async (t) => {
-  const { wait, user } = await setupImports(t, { importTimeoutMs: 1_500 })
-  const answer = await fetch(`${user.base}/api/v1/imports?api_key=${user.masterToken}`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ sql: 'select 1 as a from pg_sleep(60)', table_name: 'late' }),
+test('a query or a copy of a table with too many rows is 6668, and stores nothing', async (t) => {
+  const house = await setupImports(t, { importMaxRows: 5 })
+  const { user } = house
+  await user.sql('create table six as select generate_series(1, 6) as n')
+  for (const source of [
+    { sql: 'select n from six -- all of them' },
+    { sql: 'select n from generate_series(1, 1000000) n' },
+    { table_copy: 'six' },
+  ]) {
+    const failed = await loadQuery(house, user, { ...source, table_name: 'made' })
+    assert.deepEqual([failed.state, failed.error_code], ['failure', 6668], JSON.stringify(source))
+    assert.match(failed.get_error_text!.what_about, /at most 5 rows/)
+  }
+  const tables = `select relname as name from pg_class where relnamespace = 'public'::regnamespace and relkind in ('r', 'S')`
+  assert.deepEqual((await user.sql(tables)).rows, [{ name: 'six' }])
+  const sql = 'select n from six order by n desc limit 5'
+  const done = await loadQuery(house, user, { sql, table_name: 'made' })
+  assert.deepEqual([done.get_error_text, done.progress.rows], [null, 5])
+  assert.equal((await user.sql('select from made where n > 1')).rowCount, 5)
+})
+
+test('a query that does not fit into the quota is 8001, also beside a running upload', async (t) => {
+  const house = await setupImports(t)
+  const poor = await house.createUser({ quotaBytes: 8 * 1024 ** 2 })
+  const make = (rows: number, table_name: string) =>
+    loadQuery(house, poor, {
+      sql: `select n, repeat('x', 1000) as t from generate_series(1, ${rows}) n`,
+      table_name,
+    })
+  const large = await make(20_000, 'large')
+  assert.deepEqual([large.state, large.error_code], ['failure', 8001])
+  // No other transaction sees its table before it is committed.
+  const sql = 'CREATE TABLE uploaded (t text); COPY uploaded FROM STDIN;\n'
+  const query = new URLSearchParams({ sql_bytes: String(sql.length), api_key: poor.masterToken })
+  const upload = new PassThrough()
+  const stored = send(`${poor.base}/api/v2/sql/copyfrom?${query}`, { method: 'POST' }, upload)
+  upload.write(sql)
+  upload.write(`${'x'.repeat(999)}\n`.repeat(5_000))
+  await eventually(async () => {
+    const { rowCount } = await house.admin(
+      'select from pg_stat_progress_copy where datname = $1 and tuples_processed > 4000',
+      [poor.account.database],
+    )
+    assert.equal(rowCount, 1)
   })
-  const { item_queue_id: id } = (await answer.json()) as { item_queue_id: string }
-  const done = await wait(id)
+  const beside = await make(4_000, 'beside')
+  assert.deepEqual([beside.state, beside.error_code], ['failure', 8001])
+  upload.end()
+  assert.equal((await stored).status, 200)
+  await poor.sql('drop table uploaded')
+  assert.equal((await make(4_000, 'beside')).get_error_text, null)
+  const { rows } = await poor.sql(
+    `select relname as name from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r'`,
+  )
+  assert.deepEqual(rows, [{ name: 'beside' }])
+})
+
+test('an import beyond its time limit is 6667 and stores nothing', async (t) => {
+  const house = await setupImports(t, { importTimeoutMs: 1_500 })
+  const { user } = house
+  const done = await loadQuery(house, user, { sql: 'select 1 as a from pg_sleep(60)', table_name: 'late' })
   assert.deepEqual([done.state, done.error_code], ['failure', 6667])
   assert.equal((await user.sql(`select from pg_class where relname = 'late'`)).rowCount, 0)
 })

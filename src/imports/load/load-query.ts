@@ -1,9 +1,10 @@
 import { quoteQualified } from '../../contract/text/quote.ts'
 import { oneSelect } from '../../sql/one-select.ts'
+import { wrapForPaging } from '../../sql/query-kind.ts'
 import { ImportFailure } from '../import-failure.ts'
 import { type ImportSource, knownTable } from '../import-record.ts'
 import { DatabaseFault } from './database-fault.ts'
-import type { Loading, Stage } from './loading.ts'
+import { checkLimits, type Loading, type Stage } from './loading.ts'
 import { inCallersPath, queryInCatalog } from './run-statement.ts'
 import { stageName } from './stage-table.ts'
 
@@ -12,7 +13,7 @@ export async function loadQuery(
   loading: Loading,
   source: Extract<ImportSource, { type: 'sql' | 'table' }>,
 ): Promise<void> {
-  const { session, account, importId, options, stages, meter } = loading
+  const { session, account, importId, options, stages, meter, maxRows, spend } = loading
   const query =
     source.type === 'sql'
       ? selectIn(source.sql)
@@ -22,19 +23,25 @@ export async function loadQuery(
   const empty = { name, wanted, columns: [], geometry: undefined, isGenerated: false, rows: 0 }
   meter.tablesTotal = 1
   try {
-    const text = `create table ${stageName(loading, empty)} as ${query}`
+    // One row more shows that there are too many.
+    const rows = maxRows > 0 ? wrapForPaging(query, { limit: maxRows + 1 }) : query
+    const text = `create table ${stageName(loading, empty)} as ${rows}`
     await inCallersPath(session, () => queryInCatalog(session, text))
   } catch (error) {
     if (!(error instanceof DatabaseFault) || !/^(42|22|0A|2F)/.test(error.sqlstate)) throw error
     throw new ImportFailure(8003, error.message, { cause: error })
   }
   const stage: Stage = { ...empty, columns: await columnsOf(loading, empty) }
-  const [counted] = await queryInCatalog<{ rows: string }>(
+  const [counted] = await queryInCatalog<{ rows: string; bytes: string }>(
     session,
-    `select count(*) as rows from ${stageName(loading, stage)}`,
+    `select count(*) as rows, pg_total_relation_size($1::regclass) as bytes from ${stageName(loading, stage)}`,
+    [stageName(loading, stage)],
   )
   stage.rows = Number(counted!.rows)
+  // PostgreSQL has checked the quota, but does not see what running uploads have not committed.
+  spend(Number(counted!.bytes))
   meter.rowsTo(stage.rows)
+  checkLimits(loading)
   if (stage.rows === 0) loading.warnings.add('empty', wanted)
   stages.push(stage)
 }

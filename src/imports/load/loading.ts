@@ -147,5 +147,5 @@ export function checkLimits({ stages, maxRows, maxTables, meter }: Loading): voi
   if (maxTables > 0 && stages.length > maxTables)
     throw new ImportFailure(1019, `The file makes more than ${maxTables} tables`)
   const { rows } = meter.progress
-  if (maxRows > 0 && rows > maxRows) throw new ImportFailure(6668, `The file has more than ${maxRows} rows`)
+  if (maxRows > 0 && rows > maxRows) throw new ImportFailure(6668, `An import has at most ${maxRows} rows`)
 }
