@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -65,6 +66,52 @@ test('archives with outside paths, links, encryption, nesting or bombs are refus
   for (const [name, content, code] of cases) {
     const failed = await load(name, content)
     assert.equal(failed.error_code, code, `${name}: ${failed.get_error_text?.what_about}`)
+  }
+  await nothingLeft()
+})
+
+test('a KMZ or a workbook is checked as the archive that it is, alone and in an archive', async (t) => {
+  const { load, nothingLeft } = await setupImports(t, { importUnpackedBytes: 4_000_000 })
+  const place = '<Placemark><name>p</name><Point><coordinates>1,2</coordinates></Point></Placemark>'
+  const kml = (text: string) =>
+    `<kml xmlns="http://www.opengis.net/kml/2.2"><Document>${text}</Document></kml>`
+  const doc = { name: 'doc.kml', content: kml(place) }
+  const zeros = { name: 'zeros', content: Buffer.alloc(3_000_000, '0') }
+  // Deflate makes about 40 KB of it.
+  const noise = Buffer.alloc(2_100_000, randomBytes(20_000))
+  const many = Array.from({ length: 1_000 }, (_, at) => ({ name: `${at}.png`, content: 'a' }))
+  const cases: [string, Buffer, number][] = [
+    ['bomb', zipOf([doc, zeros]), 6666],
+    ['large', zipOf([doc, { name: 'a', content: noise }, { name: 'b', content: noise }]), 6666],
+    ['many', zipOf([doc, ...many]), 6666],
+    ['lying', zipOf([{ ...doc, size: 10 }]), 1003],
+    ['up', zipOf([doc, { name: '../up', content: 'a' }]), 1003],
+    ['link', zipOf([doc, { name: 'link', content: '/etc/passwd', mode: 0o120777 }]), 1003],
+    ['locked', zipOf([doc, { name: 'secret', content: 'a', isEncrypted: true }]), 1018],
+  ]
+  for (const [name, content, code] of cases)
+    for (const [file, sent] of [
+      [`${name}.kmz`, content],
+      [`${name}.xlsx`, content],
+      [`${name}.ods`, content],
+      [`${name}.zip`, zipOf([{ name: `${name}.kmz`, content }])],
+    ] as const) {
+      const failed = await load(file, sent)
+      assert.equal(failed.error_code, code, `${file}: ${failed.get_error_text?.what_about}`)
+    }
+  // Each of them is small enough.
+  const half = zipOf([doc, { name: 'a', content: noise }])
+  const together = ['one', 'two'].map((name) => ({ name: `${name}.kmz`, content: half }))
+  assert.equal((await load('together.zip', zipOf(together))).error_code, 6666)
+  for (const [file, sent] of [
+    ['good.kmz', half],
+    ['good.kmz.gz', gzipSync(half)],
+    ['good.zip', zipOf([{ name: 'good.kmz', content: zipOf([doc]) }])],
+    ['book.xlsx', made('XLSX', 'a.xlsx', places).get('a.xlsx')!],
+    ['book.ods', made('ODS', 'a.ods', places).get('a.ods')!],
+  ] as const) {
+    const done = await load(file, sent)
+    assert.equal(done.get_error_text, null, file)
   }
   await nothingLeft()
 })

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { PassThrough } from 'node:stream'
 import { test } from 'node:test'
-import { type Fields, type ImportHouse, setupImports } from '../support/imports/import-api.ts'
+import { type ImportHouse, setupImports } from '../support/imports/import-api.ts'
 import { zipOf } from '../support/imports/zip.ts'
 import { send } from '../support/postgres/copying.ts'
 import { eventually } from '../support/service/setup.ts'
 
 /** Imports without a file, and waits for the end. */
-async function loadQuery({ wait }: ImportHouse, user: ImportHouse['user'], body: Fields) {
+async function loadQuery({ wait }: ImportHouse, user: ImportHouse['user'], body: object) {
   const answer = await fetch(`${user.base}/api/v1/imports?api_key=${user.masterToken}`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },

@@ -43,6 +43,9 @@ export const takenKinds =
 export type ColumnarKind = 'parquet' | 'arrow'
 export const isColumnKind = (kind: FileKind): kind is ColumnarKind => kind === 'parquet' || kind === 'arrow'
 
+/** Kinds that are zip files, which GDAL unpacks. */
+export const isArchive = (kind: FileKind) => kind === 'kmz' || kind === 'xlsx' || kind === 'ods'
+
 /** The kind that the name says. */
 export function kindByName(name: string): FileKind | undefined {
   const ending = /\.([a-z0-9]+)$/i.exec(name)?.[1]?.toLowerCase()

@@ -7,8 +7,8 @@ import { createGunzip } from 'node:zlib'
 import { otherKind } from '../../file-import/other-kind.ts'
 import { ImportFailure } from '../import-failure.ts'
 import { archiveGroups } from './archive-groups.ts'
-import { type FileKind, isGzip, isZip, kindByName, looksLike, takenKinds } from './file-kinds.ts'
-import { shownName, tooBig, type UnpackLimits, withZip } from './unpack-zip.ts'
+import { type FileKind, isArchive, isGzip, isZip, kindByName, looksLike, takenKinds } from './file-kinds.ts'
+import { checkArchive, shownName, tooBig, type Unpacking, type UnpackLimits, withZip } from './unpack-zip.ts'
 
 /** A file to load, in a folder of its own, under a name of ours. */
 export type InputFile = Readonly<{
@@ -35,23 +35,31 @@ export async function openUpload(
 ): Promise<UploadFiles> {
   const { size } = await stat(path)
   if (size === 0) throw new ImportFailure(1005, 'The file is empty')
+  const unpacking = { uploadBytes: size, limits, sum: { entries: 0, bytes: 0 } }
   const head = await readHead(path)
   if (isGzip(head) && /\.gz$/i.test(name)) {
     const inner = join(folder, 'unzipped')
     await gunzip(path, inner, limits)
-    return openPlain(inner, name.replace(/\.gz$/i, ''), folder, await readHead(inner))
+    return openPlain(inner, name.replace(/\.gz$/i, ''), folder, unpacking)
   }
-  if (isZip(head) && /\.zip$/i.test(name)) return openZip(path, size, name, folder, limits)
-  return openPlain(path, name, folder, head)
+  if (isZip(head) && /\.zip$/i.test(name)) return openZip(path, name, folder, unpacking)
+  return openPlain(path, name, folder, unpacking)
 }
 
-async function openPlain(path: string, name: string, folder: string, head: Buffer): Promise<UploadFiles> {
+async function openPlain(
+  path: string,
+  name: string,
+  folder: string,
+  unpacking: Unpacking,
+): Promise<UploadFiles> {
   const { size: bytes } = await stat(path)
+  const head = await readHead(path)
   if (bytes === 0) throw new ImportFailure(1005, 'The file is empty')
   const kind = kindByName(name)
   if (kind === 'shp' || kind === 'tab' || kind === 'mif')
     throw new ImportFailure(1006, `${shownName(name)} needs its other files: send them in one .zip file`)
   if (kind === undefined || !looksLike(kind, head)) throw unsupported(name, head)
+  if (isArchive(kind)) await checkArchive(path, unpacking)
   const own = join(folder, 'in1')
   await mkdir(own, { mode: 0o700 })
   const file = `input.${kind}`
@@ -65,19 +73,14 @@ function unsupported(name: string, head: Buffer): ImportFailure {
   return new ImportFailure(1002, `${shownName(name)} ${is}. Supported: ${takenKinds}`)
 }
 
-function openZip(
-  path: string,
-  size: number,
-  name: string,
-  folder: string,
-  limits: UnpackLimits,
-): Promise<UploadFiles> {
-  return withZip(path, size, limits, async (entries) => {
+function openZip(path: string, name: string, folder: string, unpacking: Unpacking): Promise<UploadFiles> {
+  return withZip(path, unpacking, async (entries) => {
     const { groups, skipped, incomplete } = archiveGroups(entries)
     const inputs: InputFile[] = []
     const rejected: string[] = []
     for (const group of groups) {
-      const input = await extractGroup(group, join(folder, `in${inputs.length + 1}-${rejected.length}`))
+      const own = join(folder, `in${inputs.length + 1}-${rejected.length}`)
+      const input = await extractGroup(group, own, unpacking)
       if (input) inputs.push(input)
       else rejected.push(group.name)
     }
@@ -96,6 +99,7 @@ function openZip(
 async function extractGroup(
   { kind, name, main, parts, tellsEncoding }: ReturnType<typeof archiveGroups>['groups'][number],
   folder: string,
+  unpacking: Unpacking,
 ): Promise<InputFile | undefined> {
   await mkdir(folder, { mode: 0o700 })
   let bytes = 0
@@ -107,6 +111,7 @@ async function extractGroup(
     const head = await readHead(join(folder, main))
     if (head.length === 0) throw new ImportFailure(1005, `${shownName(name)} is empty`)
     if (!looksLike(kind, head)) return undefined
+    if (isArchive(kind)) await checkArchive(join(folder, main), unpacking)
   }
   return { kind, folder, file: main, bytes, name, isInArchive: true, tellsEncoding }
 }
