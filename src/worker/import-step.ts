@@ -116,7 +116,7 @@ class ImportWork {
   readonly #run: JobRun
   readonly #record: ImportRecord
   readonly #owner: ImportOwner
-  readonly #meter = new ProgressMeter()
+  readonly #meter: ProgressMeter
   readonly #warnings = new Warnings()
   readonly #rejects: Rejects | undefined
   readonly #stop = new AbortController()
@@ -130,6 +130,7 @@ class ImportWork {
     this.#run = run
     this.#record = record
     this.#owner = owner
+    this.#meter = new ProgressMeter(record.progress)
     const { maxBadRows, listsAllRejects = false } = record.options
     this.#rejects = maxBadRows === undefined ? undefined : new Rejects(maxBadRows, listsAllRejects)
     context.interrupted.addEventListener('abort', this.#onInterrupt, { once: true })

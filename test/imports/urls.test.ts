@@ -2,8 +2,12 @@ import assert from 'node:assert/strict'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
+import pg from 'pg'
+import type { ImportDocument } from '../../src/contract/documents.ts'
 import { isPublicAddress, type Network, publicNetwork } from '../../src/network/network.ts'
 import { made, places, setupImports } from '../support/imports/import-api.ts'
+import { withDatabase } from '../support/runner/namespace.ts'
+import { eventually } from '../support/service/setup.ts'
 
 const on = { importUrls: true, copyIdleMs: 2_000, importMaxBytes: 1_000_000 }
 
@@ -80,6 +84,42 @@ test('a file is fetched from its address, with its kind from its name or content
   assert.deepEqual([redirected.get_error_text, redirected.table_name], [null, 'moved'])
   assert.equal(asked.length, 5)
   await nothingLeft()
+})
+
+test('the progress of an import never goes back, also when it is begun again', async (t) => {
+  let downloads = 0
+  const house = await setupUrls(t, (_, response) => {
+    // Progress is written every second.
+    setTimeout(() => response.end('n\n1\n2\n'), downloads++ === 0 ? 0 : 1_700)
+  })
+  const { base, postUrl, user, keys, admin } = house
+  await user.sql('create table t (n bigint)')
+  const reader = new pg.Client({ connectionString: withDatabase(keys.adminUrl, user.account.database) })
+  await reader.connect()
+  await reader.query('begin; select from public.t')
+  const { body } = await postUrl(`${base}/t.csv`, { collision_strategy: 'overwrite' })
+  const told: ImportDocument['progress'][] = []
+  const read = async () => {
+    const url = `${user.base}/api/v1/imports/${body.item_queue_id}?api_key=${user.masterToken}`
+    const document = (await (await fetch(url)).json()) as ImportDocument
+    told.push(document.progress)
+    return document
+  }
+  // It has read its file and waits for the table.
+  await eventually(async () => assert.equal((await read()).progress.rows, 2), 20_000)
+  const { rowCount } = await admin(
+    `select pg_terminate_backend(pid) from pg_stat_activity where datname = $1 and query ~ 'lock table'`,
+    [user.account.database],
+  )
+  assert.equal(rowCount, 1)
+  await reader.end()
+  await eventually(async () => assert.equal((await read()).state, 'complete'), 30_000)
+  assert.equal(downloads, 2)
+  for (const member of ['bytes_read', 'bytes_total', 'rows', 'tables_done', 'tables_total'] as const) {
+    const values = told.map((progress) => progress[member])
+    const rising = values.toSorted((one, other) => one - other)
+    assert.deepEqual(values, rising, member)
+  }
 })
 
 test("a server's answer other than a file has its own error code, and nothing is stored", async (t) => {

@@ -218,7 +218,7 @@ async function takeLayers(loading: Loading, input: InputFile, reading: Reading):
   const layers = new Map<string, LoadedLayer>()
   const empties: DumpLayer[] = []
   const seen: string[] = []
-  const doneBefore = meter.progress.bytes_read
+  const doneBefore = meter.bytesRead
   for await (const event of reading.events) {
     if (event.kind === 'empty' && isWanted(input, options, event.layer.name)) empties.push(event.layer)
     if (event.kind !== 'copy') continue

@@ -270,7 +270,7 @@ async function* rowsOf(
   mostRows: number,
 ): AsyncGenerator<Uint8Array> {
   const { meter, spend, signal } = loading
-  const before = meter.progress.bytes_read
+  const before = meter.bytesRead
   const rowsBefore = storedRows(loading)
   let read = 0
   let rows = 0

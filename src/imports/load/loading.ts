@@ -63,14 +63,19 @@ export type Stage = {
   merged?: MergedRows
 }
 
-/** Counts what was done; never goes back. */
+/** Counts what was done; never goes back. `told`: what an earlier attempt at the import has told. */
 export class ProgressMeter {
   phase: ImportPhase = 'unpacking'
+  #told: ImportProgress | null
   #bytesRead = 0
   bytesTotal = 0
   #rows = 0
   tablesDone = 0
   tablesTotal = 0
+
+  constructor(told: ImportProgress | null) {
+    this.#told = told
+  }
 
   readTo(bytes: number): void {
     this.#bytesRead = Math.max(this.#bytesRead, Math.min(bytes, this.bytesTotal))
@@ -82,11 +87,31 @@ export class ProgressMeter {
 
   /** Everything is read, and so many rows are stored. */
   finish(rows: number): void {
+    this.#told = null
     this.#bytesRead = this.bytesTotal
     this.#rows = rows
   }
 
+  /** In this attempt. */
+  get bytesRead(): number {
+    return this.#bytesRead
+  }
+
+  /** In this attempt. */
+  get rows(): number {
+    return this.#rows
+  }
+
+  /** For the document: what was told stays until this attempt has come as far, unless it reads another file. */
   get progress(): ImportProgress {
+    const now = this.#progressNow
+    if (!this.#told) return now
+    if (this.#told.bytes_total === now.bytes_total) return furthest(this.#told, now)
+    // How much there is to read is not known yet.
+    return now.bytes_total === 0 ? this.#told : now
+  }
+
+  get #progressNow(): ImportProgress {
     return {
       bytes_read: this.#bytesRead,
       bytes_total: this.bytesTotal,
@@ -96,6 +121,14 @@ export class ProgressMeter {
     }
   }
 }
+
+const furthest = (one: ImportProgress, other: ImportProgress): ImportProgress => ({
+  bytes_read: Math.max(one.bytes_read, other.bytes_read),
+  bytes_total: one.bytes_total,
+  rows: Math.max(one.rows, other.rows),
+  tables_done: Math.max(one.tables_done, other.tables_done),
+  tables_total: Math.max(one.tables_total, other.tables_total),
+})
 
 export class Warnings {
   readonly #lists = new Map<ListName, string[]>()
@@ -146,6 +179,6 @@ export const storedRows = ({ stages }: Pick<Loading, 'stages'>) =>
 export function checkLimits({ stages, maxRows, maxTables, meter }: Loading): void {
   if (maxTables > 0 && stages.length > maxTables)
     throw new ImportFailure(1019, `The file makes more than ${maxTables} tables`)
-  const { rows } = meter.progress
-  if (maxRows > 0 && rows > maxRows) throw new ImportFailure(6668, `An import has at most ${maxRows} rows`)
+  if (maxRows > 0 && meter.rows > maxRows)
+    throw new ImportFailure(6668, `An import has at most ${maxRows} rows`)
 }
