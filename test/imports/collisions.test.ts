@@ -22,6 +22,11 @@ test('a table with a taken name gets a number; with skip the existing table stay
 const csvZip = (...names: readonly string[]) =>
   zipOf(names.map((name) => ({ name: `${name}.csv`, content: 'n\n1\n' })))
 
+const kmlOf = (...layers: readonly string[]) =>
+  `<kml xmlns="http://www.opengis.net/kml/2.2"><Document>${layers
+    .map((name) => `<Folder><name>${name}</name><Placemark><name>p</name></Placemark></Folder>`)
+    .join('')}</Document></kml>`
+
 test('with skip, of several tables those that are there stay and the others are made', async (t) => {
   const { load, user, nothingLeft } = await setupImports(t)
   const skip = { collision_strategy: 'skip' }
@@ -31,9 +36,7 @@ test('with skip, of several tables those that are there stay and the others are 
   assert.deepEqual([part.state, part.error_code, part.tables_created_count], ['complete', null, 1])
   assert.deepEqual([part.table_names, part.warnings], [['b'], { skipped_tables: ['a'] }])
   assert.equal(part.progress.rows, 1)
-  const kml = `<kml xmlns="http://www.opengis.net/kml/2.2"><Document>${['X', 'Y']
-    .map((name) => `<Folder><name>${name}</name><Placemark><name>p</name></Placemark></Folder>`)
-    .join('')}</Document></kml>`
+  const kml = kmlOf('X', 'Y')
   assert.deepEqual((await load('trip.kml', kml, skip)).table_names, ['trip_x', 'trip_y'])
   await user.sql('drop table trip_x')
   const layer = await load('trip.kml', kml, skip)
@@ -215,6 +218,20 @@ test('append adds rows by column name, and new columns only on request', async (
     { cartodb_id: 2, a: '2', b: 'y', c: null },
     { cartodb_id: 3, a: '3', b: null, c: 'new' },
   ])
+})
+
+test('an error of one of several tables names its layer, or its file in the archive', async (t) => {
+  const { load, user } = await setupImports(t)
+  await user.sql('create table b (other int); create table trip_y (other int)')
+  const fields = { collision_strategy: 'append' }
+  const file = await load('both.zip', csvZip('a', 'b'), fields)
+  assert.equal(file.error_code, 2012)
+  assert.match(file.get_error_text!.what_about, /^b\.csv: The table b has no column n/)
+  const layer = await load('trip.kml', kmlOf('X', 'Y'), fields)
+  assert.equal(layer.error_code, 2012)
+  assert.match(layer.get_error_text!.what_about, /^layer 'Y': The table trip_y has no column /)
+  const tables = `select from pg_class where relnamespace = 'public'::regnamespace and relname in ('a', 'trip_x')`
+  assert.equal((await user.sql(tables)).rowCount, 0)
 })
 
 test('upsert updates rows with the same key, the last row of the file wins, and an index is required', async (t) => {

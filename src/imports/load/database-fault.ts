@@ -9,6 +9,8 @@ export class DatabaseFault extends Error {
   readonly sqlstate: string
   readonly context: string
   readonly error: DatabaseError
+  /** Where in the file it is, if more is known than the file in the archive. */
+  place: string | undefined
 
   constructor(error: DatabaseError) {
     super(error.message)
@@ -47,7 +49,7 @@ export function failureOf(error: unknown, place = ''): ImportFailure | undefined
       : ` (line ${error.line}${error.column === undefined ? '' : `, column ${error.column}`})`
   // The rows of the table that is loaded have no index: only its columns can be too many for a page.
   const code = error.sqlstate === programLimit && error.line !== undefined ? 2004 : codeOf(error.sqlstate)
-  return new ImportFailure(code, `${place}${withoutStage(error.message)}${line}`, {
+  return new ImportFailure(code, `${error.place ?? place}${withoutStage(error.message)}${line}`, {
     cause: error,
   })
 }

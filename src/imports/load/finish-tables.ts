@@ -4,7 +4,7 @@ import { freeName, numbered } from '../files/names.ts'
 import { ImportFailure } from '../import-failure.ts'
 import type { ImportResult } from '../import-record.ts'
 import { DatabaseFault } from './database-fault.ts'
-import type { Loading, Stage, Warnings } from './loading.ts'
+import { type Loading, placeOfLayer, type Stage, type Warnings } from './loading.ts'
 import { mergeTable } from './merge-table.ts'
 import { inSavepoint, queryInCatalog } from './run-statement.ts'
 import { coordinateOf, stageName, straighten, targetColumns } from './stage-table.ts'
@@ -18,27 +18,43 @@ export async function finishTables(loading: Loading, skipped: readonly string[])
   const taken = [...skipped]
   let created = 0
   for (const stage of loading.stages) {
-    await readGeometry(loading, stage)
-    const known = await targetColumns(loading, stage.wanted)
-    if (known) {
-      await mergeTable(loading, stage, known)
-      tables.push(stage.wanted)
-    } else {
-      const name = await publish(loading, stage, tables)
-      if (name === undefined) {
-        taken.push(stage.wanted)
-        stage.rows = 0
-      } else {
-        tables.push(name)
-        created++
-      }
-    }
+    const { name, isNew } = await finishTable(loading, stage, tables).catch((error: unknown) => {
+      throw placed(loading, stage, error)
+    })
+    if (name === undefined) {
+      taken.push(stage.wanted)
+      stage.rows = 0
+    } else tables.push(name)
+    if (name !== undefined && isNew) created++
     loading.meter.tablesDone++
   }
   const { warnings } = loading
   if (tables.length === 0) return skippedResult(taken, warnings)
   if (taken.length > 0) warnings.add('skipped_tables', ...taken)
   return { tables, created, warnings: warnings.document }
+}
+
+/** `name`: undefined if its table is skipped. */
+async function finishTable(
+  loading: Loading,
+  stage: Stage,
+  made: readonly string[],
+): Promise<Readonly<{ name: string | undefined; isNew: boolean }>> {
+  await readGeometry(loading, stage)
+  const known = await targetColumns(loading, stage.wanted)
+  if (!known) return { name: await publish(loading, stage, made), isNew: true }
+  await mergeTable(loading, stage, known)
+  return { name: stage.wanted, isNew: false }
+}
+
+/** An error of one of several tables says where in the upload its rows stand. */
+function placed({ stages }: Loading, { place = '', layer }: Stage, error: unknown): unknown {
+  if (stages.length === 1) return error
+  const where = `${place}${placeOfLayer(layer)}`
+  if (error instanceof ImportFailure)
+    return new ImportFailure(error.code, `${where}${error.message}`, { cause: error })
+  if (error instanceof DatabaseFault) error.place = where
+  return error
 }
 
 /** With the strategy `skip`, if all tables of the import are there. */

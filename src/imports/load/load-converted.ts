@@ -14,7 +14,7 @@ import { ImportFailure } from '../import-failure.ts'
 import type { ImportSettings } from '../import-record.ts'
 import { DatabaseFault } from './database-fault.ts'
 import { DigitWatch } from './digit-watch.ts'
-import { checkLimits, type Loading, placeOf, type Stage, storedRows } from './loading.ts'
+import { checkLimits, type Loading, placeOf, placeOfLayer, type Stage, storedRows } from './loading.ts'
 import { numberRows } from './read-lines.ts'
 import { copyWithoutBad } from './rejects.ts'
 import { copyInto, inSavepoint } from './run-statement.ts'
@@ -381,9 +381,16 @@ async function storeRows(
   rejected?.beginSection(stage.wanted, form)
   stage.section = { place: placeOf(input), encoding: undefined, ...form }
   const numbering = stage.line === undefined ? undefined : { delimiter: '\t', linesBefore: layer.lines }
-  stage.rows += rejected
-    ? await copyWithoutBad(session, statement, dumpDialect, chunks(), rejected, numbering)
-    : await copyInto(session, statement, numbering ? numberRows(chunks(), dumpDialect, numbering) : chunks())
+  const all = () => (numbering ? numberRows(chunks(), dumpDialect, numbering) : chunks())
+  try {
+    stage.rows += rejected
+      ? await copyWithoutBad(session, statement, dumpDialect, chunks(), rejected, numbering)
+      : await copyInto(session, statement, all())
+  } catch (error) {
+    if (error instanceof DatabaseFault && fileKinds[input.kind].named !== 'file')
+      error.place = `${placeOf(input)}${placeOfLayer(stage.layer)}`
+    throw error
+  }
   layer.lines += rows
   warnings.add('rounded_numbers', ...digits.cut.map((place) => names.get(columns[place]!)!))
 }

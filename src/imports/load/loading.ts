@@ -3,6 +3,7 @@ import type { ImportWarnings, RejectedSection } from '../../contract/documents.t
 import type { ConverterState } from '../../convert/converter.ts'
 import type { Points } from '../../file-import/import-plan.ts'
 import type { Session } from '../../postgres/session.ts'
+import { shownName } from '../files/unpack-zip.ts'
 import type { InputFile } from '../files/upload-files.ts'
 import { ImportFailure } from '../import-failure.ts'
 import type { ImportPhase, ImportProgress, ImportSettings, MergedRows } from '../import-record.ts'
@@ -37,6 +38,8 @@ export type Stage = {
   readonly wanted: string
   /** By which its rows can be chosen from the file. */
   readonly layer?: string | undefined
+  /** Its file in the archive, for a sentence. */
+  place?: string
   readonly columns: readonly StageColumn[]
   /** The source of the_geom. `raw`: read in `srid`, or in the SRID of each value. `points`: the columns that it is made from. */
   geometry:
@@ -170,6 +173,9 @@ const mostListed = 1_000
 /** Where something is, for a sentence. */
 export const placeOf = ({ name, isInArchive }: Pick<InputFile, 'name' | 'isInArchive'>) =>
   isInArchive ? `${name}: ` : ''
+
+export const placeOfLayer = (layer: string | undefined) =>
+  layer === undefined ? '' : `layer '${shownName(layer)}': `
 
 /** The rows stored so far. What is read again counts once. */
 export const storedRows = ({ stages }: Pick<Loading, 'stages'>) =>

@@ -44,7 +44,9 @@ export async function runLoad(
     for (const input of prepared.inputs) {
       place = placeOf(input)
       const csv = prepared.csvs.get(input)
+      const before = loading.stages.length
       await (csv ? loadCsv(loading, input, csv) : loadConverted(loading, input, prepared.geojsons.get(input)))
+      for (const stage of loading.stages.slice(before)) stage.place = place
     }
     place = ''
     const { rejects } = loading
