@@ -570,6 +570,8 @@ export type ImportDocument = Readonly<{
     tables_done: number
     tables_total: number
   }>
+  /** With `on_error=skip`, `upsert` and `on_conflict`, when complete: the rows that were loaded, without those left out. */
+  total_rows?: number
   /** With `on_error=skip`, if rows were left out. The first 100 are listed, or all with `rejects=all`. */
   rejected_rows?: number
   rejected?: readonly RejectedRow[]

@@ -24,7 +24,9 @@ test('on_error=skip leaves out and lists the lines of a CSV file that PostgreSQL
     { a: '3', b: 'z' },
     { a: '5', b: 'w' },
   ])
+  assert.equal(done.total_rows, (await user.sql('select from t')).rowCount)
   const clean = await load('clean.csv', 'a\n1\n', skip)
+  assert.equal(clean.total_rows, 1)
   assert.deepEqual([clean.state, 'rejected' in clean, 'rejected_rows' in clean], ['complete', false, false])
 })
 

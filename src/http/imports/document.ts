@@ -41,6 +41,7 @@ export function importDocument(account: Account, job: Job, record: ImportRecord)
     created_at: job.createdAt.toISOString(),
     updated_at: job.updatedAt.toISOString(),
     progress: record.progress ?? noProgress,
+    ...(state === 'complete' && isCounted(record) && { total_rows: record.progress?.rows ?? 0 }),
     ...(isFinal && result?.rejected && rejectedMembers(result.rejected)),
     ...(state === 'complete' &&
       result?.merged && { inserted_rows: result.merged.inserted, updated_rows: result.merged.updated }),
@@ -48,6 +49,10 @@ export function importDocument(account: Account, job: Job, record: ImportRecord)
     ...(isFinal && { success: state === 'complete' }),
   }
 }
+
+/** Not all rows of the file need be in its table, as with copyfrom. */
+const isCounted = ({ options, result }: ImportRecord) =>
+  !options.isPreview && (options.maxBadRows !== undefined || result?.merged !== undefined)
 
 const rejectedMembers = ({ count, rows, sections }: NonNullable<ImportResult['rejected']>) => ({
   rejected_rows: count,

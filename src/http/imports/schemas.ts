@@ -74,6 +74,7 @@ const document = {
         tables_done: whole,
         tables_total: whole,
       }),
+      total_rows: { type: 'integer', description: 'With on_error=skip, upsert and on_conflict: rows loaded' },
       rejected_rows: { type: 'integer', description: 'With on_error=skip, if rows were left out' },
       inserted_rows: { type: 'integer', description: 'With upsert and on_conflict' },
       updated_rows: { type: 'integer', description: 'With upsert and on_conflict' },
