@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { downloadFile } from './download/download-file.ts'
-import { type InputFile, openUpload, type UploadFiles } from './files/upload-files.ts'
+import { type InputFile, maxEntries, openUpload, type UploadFiles } from './files/upload-files.ts'
 import { type CheckedGeojson, checkGeojson } from './geojson/check-geojson.ts'
 import { ImportFailure } from './import-failure.ts'
 import { type ImportRecord, knownTable, tableOfFile } from './import-record.ts'
@@ -83,7 +83,7 @@ async function unpack({ imports, id, signal }: Preparing, name: string): Promise
   await mkdir(folder, { mode: 0o700 })
   return openUpload(spool.fileOf(id), name, folder, {
     maxBytes: config.importUnpackedBytes,
-    maxEntries: 1_000,
+    maxEntries,
     maxRatio: 200,
     signal,
   })

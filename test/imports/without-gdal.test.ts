@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { zipOf } from '../support/imports/zip.ts'
 import { startProcess } from '../support/service/processes.ts'
 import { eventually, setup } from '../support/service/setup.ts'
 
@@ -37,8 +38,9 @@ for (const [programs, told, missing] of servers)
     )
     const ask = (path: string, init?: RequestInit) =>
       fetch(`${url}/user/${user.username}/api/${path}&api_key=${user.masterToken}`, init)
-    const post = async (name: string) => {
-      const answer = await ask(`v1/imports?filename=${name}`, { method: 'POST', body: 'a\n1\n' })
+    const post = async (name: string, content: string | Buffer = 'a\n1\n') => {
+      const body = new Uint8Array(Buffer.from(content))
+      const answer = await ask(`v1/imports?filename=${name}`, { method: 'POST', body })
       return [answer.status, ((await answer.json()) as { error?: string[] }).error?.[0]]
     }
     const refused = (kind: string) =>
@@ -47,6 +49,10 @@ for (const [programs, told, missing] of servers)
     assert.deepEqual(await post('a.csv'), [200, undefined])
     const hasSandbox = missing === gdal
     assert.deepEqual(await post('a.parquet'), hasSandbox ? [200, undefined] : [400, refused('parquet')])
+    const zip = (kind: string) =>
+      post(`${kind}.zip`, zipOf(['csv', kind].map((each) => ({ name: `a.${each}`, content: 'a\n1\n' }))))
+    assert.deepEqual(await zip('geojson'), [400, refused('geojson')])
+    assert.deepEqual(await zip('txt'), [200, undefined])
     await eventually(async () => {
       const health = (await (await fetch(`${url}/health/ready`)).json()) as { imports: string }
       assert.equal(health.imports, told)

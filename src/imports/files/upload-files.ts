@@ -26,6 +26,9 @@ export type InputFile = Readonly<{
 
 export type UploadFiles = Readonly<{ inputs: readonly InputFile[]; skipped: readonly string[] }>
 
+/** Of all archives of an upload. */
+export const maxEntries = 1_000
+
 /** What an uploaded file is, or holds: by its content and its name, which must agree. */
 export async function openUpload(
   path: string,
@@ -93,6 +96,16 @@ function openZip(path: string, name: string, folder: string, unpacking: Unpackin
     if (incomplete) throw incomplete
     return { inputs, skipped: [...skipped, ...rejected].map(shownName) }
   })
+}
+
+/** The kinds of the files in an archive, by their names. None if it cannot be opened. */
+export async function kindsInZip(path: string): Promise<readonly FileKind[]> {
+  const { size: uploadBytes } = await stat(path)
+  const limits = { maxBytes: 0, maxEntries, maxRatio: 0, signal: new AbortController().signal }
+  const kinds = withZip(path, { uploadBytes, limits, sum: { entries: 0, bytes: 0 } }, async (entries) =>
+    archiveGroups(entries).groups.map(({ kind }) => kind),
+  )
+  return kinds.catch(() => [])
 }
 
 /** Undefined: its content is not what its name says. */
