@@ -4,6 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { gzipSync } from 'node:zlib'
 import { made, places, setupImports } from '../support/imports/import-api.ts'
 import { zipOf } from '../support/imports/zip.ts'
 
@@ -338,8 +339,76 @@ test('KMZ, MapInfo and a file geodatabase are read', async (t) => {
 
 test('a compressed file has the kind of its name without .gz', async (t) => {
   const { load, user } = await setupImports(t)
-  const { gzipSync } = await import('node:zlib')
   const done = await load('one.csv.gz', gzipSync('a,b\n1,2\n'))
   assert.equal(done.get_error_text, null)
   assert.deepEqual((await user.sql('select a, b from one')).rows, [{ a: '1', b: '2' }])
+})
+
+test('tabs, bars and semicolons separate values, also where quoted values have commas', async (t) => {
+  const { load, user } = await setupImports(t)
+  for (const [name, mark] of [
+    ['tabs.tsv', '\t'],
+    ['tabs.txt', '\t'],
+    ['bars.csv', '|'],
+    ['bars.txt', '|'],
+    ['semicolons.csv', ';'],
+  ] as const) {
+    const lines = [
+      ['name', 'n', 'seen'],
+      [`"a${mark}b, ""c"""`, '1', '2020-01-31'],
+      ['Málaga', '', ''],
+    ]
+    const done = await load(name, lines.map((values) => `${values.join(mark)}\n`).join(''))
+    assert.deepEqual([done.get_error_text, done.warnings?.columns_as_text], [null, undefined], name)
+    const { rows } = await user.sql(`select name, n, seen::text as at from ${done.table_name} order by n`)
+    assert.deepEqual(
+      rows,
+      [
+        { name: `a${mark}b, "c"`, n: '1', at: '2020-01-31' },
+        { name: 'Málaga', n: null, at: null },
+      ],
+      name,
+    )
+  }
+})
+
+test('compressed GeoJSON has the rows of the plain file', async (t) => {
+  const { load, user } = await setupImports(t)
+  for (const name of ['zipped.geojson.gz', 'zipped.json.gz']) {
+    const done = await load(name, gzipSync(places))
+    assert.equal(done.get_error_text, null)
+    assert.deepEqual((await user.sql(rowsOf(done.table_name!))).rows, expected, name)
+  }
+})
+
+test('rows that were exported are the same when they are imported', async (t) => {
+  const { load, user } = await setupImports(t)
+  await user.sql(
+    `create table source (name text, n int, ratio float8, day date);
+     select CDB_CartodbfyTable('source');
+     insert into source (name, n, ratio, day, the_geom) values
+       ('Málaga "Ñ", Spain', 578460, 1.5, '2020-01-31', st_setsrid(st_makepoint(-4.42, 36.72), 4326)),
+       ('007', -2, -0.25, '1999-12-31', st_setsrid(st_makepoint(139.7, 35.7), 4326)),
+       (e'two\\nlines; ''quoted''', 0, 1e-9, '2024-02-29', st_setsrid(st_makepoint(0, 0), 4326))`,
+  )
+  const read = async (table: string, hasGeometry: boolean) => {
+    const at = hasGeometry ? 'st_astext(the_geom)' : 'null'
+    const text = `select name, n::int as n, ratio::float8 as ratio, "day"::date::text as day, ${at} as at from ${table} order by n::int`
+    return (await user.sql(text)).rows
+  }
+  for (const [format, ending] of [
+    ['csv', 'csv'],
+    ['geojson', 'geojson'],
+    ['kml', 'kml'],
+    ['xlsx', 'xlsx'],
+  ] as const) {
+    const q = 'select cartodb_id, name, n, ratio, day, the_geom from source'
+    const query = new URLSearchParams({ q, format, api_key: user.masterToken })
+    const answer = await fetch(`${user.base}/api/v2/sql?${query}`)
+    assert.equal(answer.status, 200, format)
+    const done = await load(`from_${format}.${ending}`, Buffer.from(await answer.arrayBuffer()))
+    assert.equal(done.get_error_text, null, format)
+    const hasGeometry = format !== 'xlsx'
+    assert.deepEqual(await read(done.table_name!, hasGeometry), await read('source', hasGeometry), format)
+  }
 })
