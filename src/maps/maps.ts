@@ -113,7 +113,7 @@ export class Maps {
     const { config, characters } = await this.#named.read(pinned)
     const id = mapIdOf(text, revision)
     const readerOf = await this.#readers(principal, { id, config }, null, pinned.templates)
-    const layers = await this.#plan(config, readerOf, gone)
+    const layers = await this.#plan({ config, readerOf }, gone, performance.now() + statsMs)
     const aggregated = layers.map(({ isAggregated }) => isAggregated)
     await this.#sweep()
     await saveMap(
@@ -143,13 +143,17 @@ export class Maps {
     return this.#named.read(await this.#named.pin(account, raw))
   }
 
+  /** Its layers as their readers see them now, without statistics. */
+  plan(map: OpenedMap, gone: AbortLike): Promise<readonly PlannedLayer[]> {
+    return this.#plan(map, gone, performance.now())
+  }
+
   /** Layers that one key reads are planned in one turn. */
   async #plan(
-    config: CheckedMapConfig,
-    readerOf: ReaderOf,
+    { config, readerOf }: Pick<OpenedMap, 'config' | 'readerOf'>,
     gone: AbortLike,
+    statsDeadline: number,
   ): Promise<readonly PlannedLayer[]> {
-    const statsDeadline = performance.now() + statsMs
     const runs = runsOf(config.layers, readerOf)
     const deadline = runs.length > 1 ? this.#tiles.deadline() : undefined
     const planned: PlannedLayer[] = []
@@ -267,10 +271,23 @@ export class Maps {
     }
   }
 
+  /**
+   * Differs after each change to its rows, and to the rights of those who read them. Null: changes cannot be detected.
+   */
+  async versionOf(
+    map: Pick<OpenedMap, 'id' | 'config' | 'readerOf'>,
+    gone: AbortLike,
+  ): Promise<string | null> {
+    const versions: QueryVersion[] = []
+    for (const { reader, layers } of runsOf(chooseLayers(map.config, undefined), map.readerOf))
+      versions.push(...(await this.#lookUp(reader, map, layers, gone)))
+    return versionOfAll(versions)
+  }
+
   /** The versions of the rows of the layers, as the caller's role sees them. */
   async #lookUp(
     principal: Principal,
-    { id }: KnownMap,
+    { id }: Pick<KnownMap, 'id'>,
     layers: readonly TiledLayer[],
     gone: AbortLike,
   ): Promise<readonly QueryVersion[]> {

@@ -2,12 +2,15 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { validateStyleMin } from '@maplibre/maplibre-gl-style-spec'
 import type { MapPageMetadata, StyleDocument } from '../../src/contract/documents.ts'
-import { grantsOf, keysClient } from '../support/keys/keys-client.ts'
+import { grantsOf, keysClient, roleOf } from '../support/keys/keys-client.ts'
 import { circles, makeMap, places, templateOf } from '../support/maps/named-api.ts'
 import { eventually, setup, type TestUser } from '../support/service/setup.ts'
-import { askMaps, readTile, type TileCall } from '../support/tiles/tile-api.ts'
+import { askMaps, lockTable, readTile, type TileCall } from '../support/tiles/tile-api.ts'
 
 const anonymous = { token: '' }
+
+const prepared = `create table dots (the_geom geometry(Point, 4326)); select CDB_CartodbfyTable('dots');
+  insert into dots (the_geom) values (st_point(1, 1, 4326)), (st_point(2, 2, 4326))`
 
 const askStyle = (user: TestUser, name: string, call: TileCall = {}) =>
   askMaps(user, `/map/${name}.json`, { ...anonymous, ...call })
@@ -139,6 +142,45 @@ test('the extent of the rows is looked up again after a failure, and forgotten a
   await eventually(async () => assert.equal((await bounds())?.length, 4))
   await user.sql('alter table places rename to hidden')
   await eventually(async () => assert.equal(await bounds(), undefined))
+})
+
+test('the next request after a REVOKE is told no extent, also of a table whose changes are not recorded', async (t) => {
+  const house = await setup(t)
+  const { user } = house
+  await user.sql(`${places}; ${prepared}`)
+  const { token } = await keysClient(user).make('painter', [
+    { type: 'apis', apis: ['maps'] },
+    grantsOf({ places: ['select'], dots: ['select'] })[1],
+  ])
+  const role = await roleOf(house, user, 'painter')
+  for (const table of ['places', 'dots']) {
+    const layers = [{ id: table, options: { sql: `select * from ${table}` } }]
+    await makeMap(user, templateOf(table, undefined, { layergroup: { layers } }), { token })
+    const bounds = async () => cartageOf(await styleOf(user, table)).bounds
+    assert.equal((await bounds())?.length, 4, table)
+    assert.deepEqual(await bounds(), await bounds(), table)
+    await user.sql(`revoke select on ${table} from "${role}"`)
+    assert.equal(await bounds(), undefined, table)
+    await user.sql(`grant select on ${table} to "${role}"`)
+    await eventually(async () => assert.equal((await bounds())?.length, 4, table))
+  }
+})
+
+test('the extent of unchanged rows is told without reading them, and each change shows at the next request', async (t) => {
+  const house = await setup(t)
+  const { user } = house
+  await user.sql(prepared)
+  const layers = [{ id: 'dots', options: { sql: 'select * from dots' } }]
+  await makeMap(user, templateOf('dots', undefined, { layergroup: { layers } }))
+  const bounds = async () => cartageOf(await styleOf(user, 'dots')).bounds
+  assert.deepEqual(await bounds(), [1, 1, 2, 2])
+  const unlock = await lockTable(house, 'dots')
+  assert.deepEqual(await bounds(), [1, 1, 2, 2])
+  await unlock()
+  await user.sql(`insert into dots (the_geom) values (st_point(5, 4, 4326))`)
+  assert.deepEqual(await bounds(), [1, 1, 5, 4])
+  await user.sql('delete from dots where cartodb_id > 1')
+  assert.deepEqual(await bounds(), [1, 1, 1, 1])
 })
 
 test('viewers see no errors of the map itself, only those of their own parameters', async (t) => {

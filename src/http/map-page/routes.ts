@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { errors } from '../../errors.ts'
 import type { ShownMap } from '../../maps/named/named-maps.ts'
+import type { AbortLike } from '../../postgres/pools/interruption.ts'
 import { loadGrammar } from '../../sql/grammar.ts'
 import { findCountries, readSharedPage } from '../console/console-files.ts'
 import { framedPolicy, originsOfStyle } from '../console/policy.ts'
@@ -29,7 +30,7 @@ export async function mapPageRoutes(app: FastifyInstance, services: Services): P
 
   app.get<Shown>('/map/:template.json', { ...opens, schema: mapStyleSchema }, async (request, reply) => {
     const theme = themeOf(request)
-    const shown = await shownMap(services, request)
+    const shown = await shownMap(services, request, clientGone(reply))
     const { principal } = shown.template
     const document = styleDocument(shown, {
       url: accountUrlOf(request, config, principal.account),
@@ -65,9 +66,10 @@ type Shown = { Params: { template: string } }
 const opens = { config: { rateGroup: 'map' } } as const
 const shows = { config: { rateGroup: 'map', isPage: true } } as const
 
-async function shownMap(services: Services, request: FastifyRequest): Promise<ShownMap> {
+async function shownMap(services: Services, request: FastifyRequest, gone: AbortLike): Promise<ShownMap> {
   const { template } = request.params as Shown['Params']
-  return services.namedMaps.show(await viewedAccount(services, request), template, viewerTokens(request))
+  const account = await viewedAccount(services, request)
+  return services.namedMaps.show(account, template, viewerTokens(request), gone)
 }
 
 async function openedMap(services: Services, request: FastifyRequest) {

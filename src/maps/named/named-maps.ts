@@ -15,7 +15,7 @@ import type { CheckedMapConfig } from '../map-config.ts'
 import type { InstantiatedMap, Maps, OpenedMap } from '../maps.ts'
 import { StyleChecks } from './check-style.ts'
 import { hasNamedLayers, openLayerTokens, sealLayerTokens } from './layer-tokens.ts'
-import { boundsOfMap } from './map-bounds.ts'
+import { MapBounds } from './map-bounds.ts'
 import { readTemplate, renderTemplate, type Template } from './template.ts'
 import {
   deleteTemplate,
@@ -80,11 +80,13 @@ export class NamedMaps {
   readonly #texts = new LRUCache<string, TemplateText>({ max: 1_000, maxSize: knownCharacters })
   /** What was read of a template, by its revision: faults too. */
   readonly #read = new LRUCache<string, Promise<ReadTemplate>>({ max: 1_000, maxSize: knownCharacters })
-  /** By revision. */
-  readonly #bounds = new LRUCache<string, Promise<Bounds | null>>({ max: 1_000, ttl: boundsMs })
+  readonly #bounds: MapBounds
+  /** Revisions of templates whose bounds could not be read a moment ago. */
+  readonly #failed = new LRUCache<string, true>({ max: 1_000, ttl: failedMs })
 
   constructor(parts: NamedMapsParts) {
     this.#parts = parts
+    this.#bounds = new MapBounds(parts.maps, parts.tiles)
   }
 
   async create(principal: Principal, raw: unknown): Promise<string> {
@@ -165,10 +167,10 @@ export class NamedMaps {
   }
 
   /** The same with where its rows are. */
-  async show(account: Account, name: string, tokens: readonly string[]): Promise<ShownMap> {
+  async show(account: Account, name: string, tokens: readonly string[], gone: AbortLike): Promise<ShownMap> {
     const shown = await this.view(account, name, tokens)
     const isPlaced = shown.view.bounds !== undefined || shown.view.center !== undefined
-    return { ...shown, bounds: isPlaced ? null : await this.#boundsOf(shown.template) }
+    return { ...shown, bounds: isPlaced ? null : await this.#boundsOf(shown.template, gone) }
   }
 
   /** The same with its layers as they are now. */
@@ -178,26 +180,20 @@ export class NamedMaps {
     tokens: readonly string[],
     gone: AbortLike,
   ): Promise<Readonly<{ shown: ShownMap; map: InstantiatedMap }>> {
-    const shown = await this.show(account, name, tokens)
+    const shown = await this.show(account, name, tokens, gone)
     return { shown, map: await this.instantiate(shown.template, {}, gone) }
   }
 
-  /** Known for some seconds: opening a page must not read all its rows each time. */
-  #boundsOf(template: OpenTemplate): Promise<Bounds | null> {
+  /** Null if they are not known: its tiles tell what is wrong. */
+  async #boundsOf(template: OpenTemplate, gone: AbortLike): Promise<Bounds | null> {
     const { revision } = template.stored
-    const known = this.#bounds.get(revision)
-    if (known) return known
-    // Others may wait for them too, so they are read to the end.
-    const gone = new AbortController().signal as AbortLike
-    const bounds = this.instantiate(template, {}, gone)
-      .then((map) => boundsOfMap(this.#parts.tiles, map, gone))
-      // Its tiles tell what is wrong.
-      .catch(() => {
-        this.#bounds.set(revision, Promise.resolve(null), { ttl: failedMs })
-        return null
-      })
-    this.#bounds.set(revision, bounds)
-    return bounds
+    if (this.#failed.has(revision)) return null
+    try {
+      return await this.#bounds.find(await this.byDefaults(template, gone), gone)
+    } catch {
+      if (!gone.aborted) this.#failed.set(revision, true)
+      return null
+    }
   }
 
   async instantiate(template: OpenTemplate, given: unknown, gone: AbortLike): Promise<InstantiatedMap> {
@@ -307,8 +303,6 @@ type ReadTemplate = Readonly<{ shown: Pick<ShownMap, 'config' | 'view'>; charact
 
 /** Characters of all cached templates together: a parsed template takes many times as much memory. */
 const knownCharacters = 4 * 1024 ** 2
-/** So long a page may show where rows were that the key can no longer read. */
-const boundsMs = 5_000
 const failedMs = 1_000
 
 const tiledIds = ({ layers }: CheckedMapConfig) => layers.filter(({ source }) => source).map(({ id }) => id)
