@@ -10,6 +10,9 @@ import { readTimeGroup, type TimeGroup, timeGroupKind, timeGroupSql } from './ti
 const functions = ['count', 'avg', 'sum', 'min', 'max', 'mode'] as const
 const placements = ['centroid', 'point-grid', 'point-sample'] as const
 
+/** As an aggregated column: rows are counted, whatever their columns have. */
+const allRows = '*'
+
 export type AggregatedColumn = Readonly<{
   name: string
   function: (typeof functions)[number]
@@ -93,6 +96,8 @@ function readColumn([name, value]: [string, unknown]): AggregatedColumn {
     )
   if (typeof column !== 'string' || column === '')
     throw errors.mapInvalid('Invalid aggregated column, should be a non empty string')
+  if (column === allRows && known !== 'count')
+    throw errors.mapInvalid(`Invalid aggregated column, ${known} needs a column: only count can be of *`)
   return { name, function: known, column }
 }
 
@@ -247,6 +252,7 @@ function pointOf(placement: Aggregation['placement'], { hasId }: DrawnLayer, cel
 }
 
 function expressionOf({ function: called, column }: AggregatedColumn): string {
+  if (column === allRows) return 'pg_catalog.count(*)'
   const name = `t.${quoteName(column)}`
   if (called === 'mode') return `pg_catalog.mode() within group (order by ${name})`
   const isNumber = called === 'avg' || called === 'sum'

@@ -63,6 +63,7 @@ test('columns are aggregated, dimensions divide the cells, and filters select am
     n: { aggregate_function: 'count', aggregated_column: 'name' },
     most: { aggregate_function: 'max', aggregated_column: 'name' },
     usual: { aggregate_function: 'mode', aggregated_column: 'kind' },
+    dots: { aggregate_function: 'count', aggregated_column: '*' },
   }
   const world = { threshold: 1, resolution: 512, placement: 'centroid', columns }
   const { features } = await featuresOf(user, aggregated(world))
@@ -77,6 +78,7 @@ test('columns are aggregated, dimensions divide the cells, and filters select am
         n: 405,
         most: "it's 1",
         usual: 0,
+        dots: 405,
       },
     ],
   )
@@ -105,6 +107,21 @@ test('columns are aggregated, dimensions divide the cells, and filters select am
     "2 it's 0",
   ])
   assert.deepEqual(await filtered({ name: { equal: "' or 1=1 --" } }), [])
+})
+
+test('a count of * counts all rows of a cell, a count of a column those that have a value, and both can be filtered', async (t) => {
+  const { user } = await setup(t)
+  await user.sql(`${points}; update points set name = null where cartodb_id > 5`)
+  const countOf = (column: string) => ({ aggregate_function: 'count', aggregated_column: column })
+  const columns = { dots: countOf('*'), named: countOf('name') }
+  const world = { threshold: 1, resolution: 512, columns }
+  const seen = async (filters: unknown) => {
+    const { features } = await featuresOf(user, aggregated({ ...world, filters }))
+    return features.map(({ properties: { dots, named } }) => [dots, named])
+  }
+  assert.deepEqual(await seen({}), [[405, 5]])
+  assert.deepEqual(await seen({ dots: { equal: 405 } }), [[405, 5]])
+  assert.deepEqual(await seen({ dots: { less_than: 405 } }), [])
 })
 
 test('neighbouring tiles agree on the cells that both show', async (t) => {
@@ -283,6 +300,13 @@ test('an invalid aggregation is refused with the reason', async (t) => {
       /^Unsupported aggregation function drop/,
     ],
     [{ columns: { a: { aggregate_function: 'sum' } } }, /^Invalid aggregated column/],
+    ...['avg', 'sum', 'min', 'max', 'mode'].map(
+      (aggregate_function) =>
+        [
+          { columns: { a: { aggregate_function, aggregated_column: '*' } } },
+          new RegExp(`^Invalid aggregated column, ${aggregate_function} needs a column`),
+        ] as const,
+    ),
     [{ filters: { a: { equal: 1 } } }, /^Invalid filtered column: a$/],
     [{ dimensions: { a: 'kind' }, filters: { a: { like: 1 } } }, /^Invalid filter parameter name: like$/],
     [
