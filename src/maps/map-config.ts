@@ -53,6 +53,8 @@ export type LayerSource = Readonly<{
   maxzoom: number
   /** Undefined: by the number of its points. */
   aggregation: Aggregation | false | undefined
+  /** False: its points are shown as they are, whatever `aggregation` says. */
+  isAggregable: boolean
   metadata: JsonObject
   attributes: Attributes | null
   /** The filters of the dataviews of the same analysis. */
@@ -89,7 +91,8 @@ function* readInSteps(
   const types = raw.layers.map((layer: unknown, index) => typeOf(layer, index))
   const dataviews = yield* readDataviews(raw.dataviews, analyses)
   const filters = readFilters(raw.filters, dataviews)
-  const sources = { read: new Map(), analyses, dataviews, filters, templates }
+  const isAggregable = raw.aggregation !== false
+  const sources = { read: new Map(), analyses, dataviews, filters, templates, isAggregable }
   const layers: MapLayer[] = []
   for (const [index, layer] of raw.layers.entries()) {
     yield
@@ -115,6 +118,10 @@ export function withoutCredentials(raw: unknown): unknown {
   const { api_key: _key, map_key: _mapKey, client: _client, ...rest } = raw
   return rest
 }
+
+/** The same config as another map, which shows the points of all layers as they are. */
+export const withoutAggregation = (raw: unknown): unknown =>
+  isJsonObject(raw) ? { ...raw, aggregation: false } : raw
 
 /** The same for the same config. */
 export const mapIdOf = (config: string, revision: string | null) =>
@@ -159,6 +166,7 @@ type Sources = Readonly<{
   dataviews: readonly Dataview[]
   filters: readonly ColumnFilter[]
   templates: readonly (LayerTemplate | null)[]
+  isAggregable: boolean
 }>
 
 function* readDataviews(
@@ -241,6 +249,7 @@ function readSource(options: JsonObject, index: number, sources: Sources): Layer
     srid,
     ...zoomsOf(options),
     aggregation: readAggregation(options.aggregation),
+    isAggregable: sources.isAggregable,
     metadata,
     attributes: readAttributes(options.attributes),
     filters: filtersOf(options, sources),

@@ -20,7 +20,13 @@ import { computeDataview } from './dataview.ts'
 import type { DataviewRequest } from './dataview-sql.ts'
 import { drawMapTile, type KnownPlans } from './draw-map-tile.ts'
 import { readLayerSql, wholeWorld } from './layer-sql.ts'
-import { type CheckedMapConfig, type MapLayer, mapIdOf, withoutCredentials } from './map-config.ts'
+import {
+  type CheckedMapConfig,
+  type MapLayer,
+  mapIdOf,
+  withoutAggregation,
+  withoutCredentials,
+} from './map-config.ts'
 import { deleteExpiredMaps, findMap, saveMap } from './map-store.ts'
 import { type FoundTemplates, NamedLayers, type ReadConfig, type ReaderOf } from './named/named-layers.ts'
 import type { LayerPlan } from './plan-layer.ts'
@@ -45,6 +51,9 @@ export type InstantiatedMap = Readonly<{
   /** The tokens that opened the named maps in it. */
   tokens: readonly string[]
 }>
+
+/** `isAggregated` false: its points are shown as they are. */
+export type SqlSource = Readonly<{ sql: string; isAggregated: boolean }>
 
 export type DescribedSql = Readonly<{ map: InstantiatedMap; bounds: Bounds | null }>
 
@@ -165,7 +174,11 @@ export class Maps {
   }
 
   /** Makes a map of one query, whose geometry is found as that of a table. */
-  async describeSql(principal: Principal, sql: string, gone: AbortLike): Promise<DescribedSql> {
+  async describeSql(
+    principal: Principal,
+    { sql, isAggregated }: SqlSource,
+    gone: AbortLike,
+  ): Promise<DescribedSql> {
     const read = readLayerSql(sql)
     const { name, srid } = await this.#tiles.run(principal, gone, async (session) => {
       await session.query('begin isolation level repeatable read read only')
@@ -173,7 +186,7 @@ export class Maps {
       return findGeometry(session, fields)
     })
     const config = { layers: [{ options: { sql, geom_column: name, srid } }] }
-    const map = await this.instantiate(principal, config, gone)
+    const map = await this.instantiate(principal, isAggregated ? config : withoutAggregation(config), gone)
     const { plan, estimatedRows } = map.layers[0]!
     const layer = { ...plan!.rows(wholeWorld), estimatedRows }
     return { map, bounds: await this.#tiles.run(principal, gone, (session) => boundsOf(session, layer)) }

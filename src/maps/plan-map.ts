@@ -135,8 +135,8 @@ async function isAggregatedBy(
   plan: LayerPlan,
   estimatedRows: number,
 ): Promise<boolean> {
-  const { aggregation } = source
-  if (aggregation === false) return false
+  const { aggregation, isAggregable } = source
+  if (!isAggregable || aggregation === false) return false
   if (estimatedRows < (aggregation?.threshold ?? defaultThreshold)) return false
   const { type } = plan.rows(wholeWorld).geometry
   if (type !== 'GEOMETRY') return type.startsWith('POINT')

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { LayergroupDocument, TileJson } from '../../src/contract/documents.ts'
 import { askForMap, layerOf, mapOf, mapTile } from '../support/maps/map-api.ts'
+import { makeMap } from '../support/maps/named-api.ts'
 import { setup, type TestUser } from '../support/service/setup.ts'
+import { askMaps } from '../support/tiles/tile-api.ts'
 
 /** 400 points on a grid of 20 by 20, each 1 km from the next, and 5 more beside the first. */
 const points = `create table points as select n as cartodb_id, n % 3 as kind, n * 10.5 as price, 'it''s ' || n % 2 as name,
@@ -285,6 +288,50 @@ test('a statistic that takes too long is left out, and the map is still answered
   const { stats } = metadata.layers[0]!.meta as { stats: Record<string, unknown> }
   assert.equal(stats.featureCount, undefined)
   assert.ok(Number(stats.estimatedFeatureCount) > 0)
+})
+
+test('with aggregation=false the map that is made shows all points, however it is made', async (t) => {
+  const { user } = await setup(t)
+  await user.sql(points)
+  // carto.js names columns of the aggregation here.
+  const attributes = { id: 'cartodb_id', columns: ['total'] }
+  const config = aggregated({ threshold: 1, columns: { total: sumOf('price') } }, { attributes })
+  const sent = { layers: [{ type: 'named', options: { name: 'dots' } }] }
+  await makeMap(user, { version: '0.0.1', name: 'dots', layergroup: config })
+  const ways = [
+    ['/api/v1/map', { body: config }],
+    ['/api/v1/map', { query: { config: JSON.stringify(config) } }],
+    ['/api/v1/map', { body: sent }],
+    ['/api/v1/map/named/dots', { body: {} }],
+    ['/api/v1/map/named/dots/jsonp', {}],
+  ] as const
+  for (const [path, call] of ways)
+    for (const [aggregation, isAggregated] of [
+      ['false', false],
+      ['true', true],
+    ] as const) {
+      const query = { ...('query' in call && call.query), aggregation }
+      const { status, bytes, body } = await askMaps(user, path, { ...call, query })
+      assert.equal(status, 200, `${path} ${bytes}`)
+      const made = body as unknown as LayergroupDocument
+      assert.deepEqual(made.metadata.layers[0]!.meta.aggregation, { png: false, mvt: isAggregated }, path)
+      const { layers } = await mapTile(user, made, '/0/0/0.mvt')
+      assert.equal(layers.layer0!.length === 405, !isAggregated, path)
+    }
+})
+
+test('a TileJSON of a query with aggregation=false has the fields and the tiles of all points', async (t) => {
+  const { user } = await setup(t)
+  const source = `select n as cartodb_id, st_point(0, 0, 3857) as the_geom_webmercator from generate_series(1, 100000) n`
+  for (const [aggregation, fields] of [
+    ['true', ['_cdb_feature_count', 'cartodb_id']],
+    ['false', ['cartodb_id']],
+  ] as const) {
+    const { status, body } = await askMaps(user, '/carto/sql', { query: { source, aggregation } })
+    assert.equal(status, 200)
+    const { vector_layers } = body as unknown as TileJson
+    assert.deepEqual(Object.keys(vector_layers[0]!.fields).sort(), fields)
+  }
 })
 
 const sumOf = (column: string) => ({ aggregate_function: 'sum', aggregated_column: column })

@@ -34,8 +34,8 @@ export type MapTileOptions = Readonly<{
   max_age?: number
 }>
 
-/** `filters`: those of the dataviews, as JSON. */
-export type MapFilters = Readonly<{ filters?: string }>
+/** `filters`: those of the dataviews, as JSON. `aggregation`: of all tiles of the map. */
+export type MapFilters = Pick<MapTileOptions, 'aggregation'> & Readonly<{ filters?: string }>
 
 /** `auth_token`: one of `auth.valid_tokens` of a named map. */
 export type ViewerTokens = Readonly<{ auth_token?: string }>
@@ -132,7 +132,11 @@ function namedMapsOf(connection: Connection, name: string) {
       await sendForText(connection, 'deleteNamedMap', { parameters: { name, template } })
     },
     /** Opens a named map with values of its placeholders. */
-    open: (template: string, values: Readonly<Record<string, unknown>> = {}, query: ViewerTokens = {}) =>
+    open: (
+      template: string,
+      values: Readonly<Record<string, unknown>> = {},
+      query: ViewerTokens & Pick<MapTileOptions, 'aggregation'> = {},
+    ) =>
       sendForJson<LayergroupDocument>(connection, 'openNamedMap', {
         parameters: { name, template },
         query,

@@ -23,7 +23,13 @@ import {
   readNamedMapSchema,
   replaceNamedMapSchema,
 } from './named-schemas.ts'
-import { parsedParameter, readCallback, readMapTileRequest, viewerTokens } from './request.ts'
+import {
+  parsedParameter,
+  readCallback,
+  readMapTileRequest,
+  viewerTokens,
+  wantsAggregation,
+} from './request.ts'
 import { sendLayergroup } from './send-layergroup.ts'
 
 /** Templates of maps, and maps made of them for those who have no key. */
@@ -108,7 +114,8 @@ async function open(
 ): Promise<FastifyReply> {
   const callback = readCallback(request)
   const template = await opened(services, request)
-  const map = await services.namedMaps.instantiate(template, values, clientGone(reply))
+  const wanted = { values, isAggregated: wantsAggregation(request.query as Parameters) }
+  const map = await services.namedMaps.instantiate(template, wanted, clientGone(reply))
   const { principal, stored, token } = template
   const id = `${principal.account.username}@${stored.revision.slice(0, 8)}@${map.id}`
   const query = new URLSearchParams(token === undefined ? {} : { auth_token: token })

@@ -1,5 +1,5 @@
 import { answered, apiKey, text } from '../middleware/schemas.ts'
-import { createMapSchema, mapLayerTileSchema } from './schemas.ts'
+import { createMapSchema, making, mapLayerTileSchema } from './schemas.ts'
 
 /** Described, not enforced: the readers refuse in the words of this API. */
 
@@ -97,7 +97,7 @@ export const openNamedMapSchema = {
     'Needs no key. The members of the body are the values of placeholders; missing values are the defaults.',
   security: [],
   params: templateParams,
-  querystring: { type: 'object', properties: tokens },
+  querystring: { type: 'object', properties: { ...tokens, ...making } },
   body: anyObject,
   response: createMapSchema.response,
 } as const
@@ -113,6 +113,7 @@ export const namedMapScriptSchema = {
       ...tokens,
       config: text('The values of placeholders as JSON'),
       callback: text('Answers with a script that calls this function (JSONP)'),
+      ...making,
     },
   },
   response: createMapSchema.response,

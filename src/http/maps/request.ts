@@ -3,6 +3,7 @@ import { defaultToken } from '../../contract/key-names.ts'
 import { isJsonObject } from '../../contract/text/json-object.ts'
 import { errors } from '../../errors.ts'
 import type { DataviewRequest } from '../../maps/dataview-sql.ts'
+import { withoutAggregation } from '../../maps/map-config.ts'
 import type { MapTileRequest } from '../../maps/maps.ts'
 import { requireNoNul } from '../middleware/body/refuse-nul.ts'
 import { type Parameters, textOf, wholeOf } from '../middleware/parameters.ts'
@@ -12,13 +13,22 @@ import { packedConfig } from './packed-config.ts'
 /** The config of a map, not yet checked: the body, or the parameter `config` or `lzma`. */
 export function readConfig({ method, query, body }: FastifyRequest): unknown {
   const parameters = query as Parameters
-  if (method === 'POST') return withFilters(body ?? {}, parameters)
+  if (method === 'POST') return asWanted(body ?? {}, parameters)
   const text = packedConfig(textOf(parameters, 'lzma')) ?? textOf(parameters, 'config')
   if (!text) throw errors.mapInvalid('layergroup GET needs a "config" parameter')
-  return withFilters(requireNoNul(parsedParameter('config', text)), parameters)
+  return asWanted(requireNoNul(parsedParameter('config', text)), parameters)
 }
 
-/** Adds the filters of the dataviews, which come as a parameter and make it another map. */
+/** Adds what comes as a parameter and makes it another map. */
+function asWanted(config: unknown, parameters: Parameters): unknown {
+  const filtered = withFilters(config, parameters)
+  return wantsAggregation(parameters) ? filtered : withoutAggregation(filtered)
+}
+
+/** False: points are to be shown as they are. */
+export const wantsAggregation = ({ aggregation }: Parameters) => aggregation !== 'false'
+
+/** The filters of the dataviews. */
 function withFilters(config: unknown, parameters: Parameters): unknown {
   const text = textOf(parameters, 'filters')
   if (!text || !isJsonObject(config)) return config
@@ -97,5 +107,5 @@ export const mapIdIn = ({ params }: FastifyRequest) =>
 export function readMapTileRequest({ params, query }: FastifyRequest): MapTileRequest {
   const { layer, z, x, y } = params as Record<'z' | 'x' | 'y', string> & { layer?: string }
   const place = placeOf(z, x, y)
-  return { layers: layer, place, isAggregated: (query as Parameters).aggregation !== 'false' }
+  return { layers: layer, place, isAggregated: wantsAggregation(query as Parameters) }
 }

@@ -1,5 +1,5 @@
 import { answered, apiKey, text } from '../middleware/schemas.ts'
-import { tileSchema } from '../tiles/schemas.ts'
+import { aggregation, tileSchema } from '../tiles/schemas.ts'
 
 /** Described, not enforced: the readers refuse in the words of this API. */
 
@@ -71,12 +71,18 @@ const callback = text('Answers with a script that calls this function (JSONP)')
 
 const filters = text('`{"dataviews":{...}}` as JSON: filters of the dataviews')
 
+const { params: tileParams, querystring: tileQuery, response } = tileSchema
+const { max_age } = tileQuery.properties
+
+/** Of a map that is made. */
+export const making = { aggregation } as const
+
 export const createMapSchema = {
   tags,
   summary: 'Make a map of SQL',
   description: 'Plans each layer as the role of the key. The same config gives the same map.',
   params,
-  querystring: { type: 'object', properties: { filters } },
+  querystring: { type: 'object', properties: { filters, ...making } },
   body: { type: 'object', required: ['layers'], properties: config },
   response: made,
 } as const
@@ -92,19 +98,19 @@ export const createMapByGetSchema = {
       filters,
       lzma: text('Instead of `config`: as carto.js packs it'),
       callback,
+      ...making,
     },
   },
   response: made,
 } as const
 
-const { params: tileParams, querystring: tileQuery, response } = tileSchema
 const { table: _table, ...placeParams } = tileParams.properties
 const layergroupid = text('Of a map; what follows its colon may be left out')
 const querystring = {
   type: 'object',
   properties: {
-    aggregation: { type: 'boolean', description: 'False: points are shown as they are' },
-    max_age: tileQuery.properties.max_age,
+    aggregation,
+    max_age,
   },
 } as const
 

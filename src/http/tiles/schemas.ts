@@ -25,6 +25,7 @@ const maxAge = {
   maximum: 3600,
   description: 'Seconds for which a browser need not ask again; by default it asks each time',
 } as const
+export const aggregation = { type: 'boolean', description: 'False: points are shown as they are' } as const
 const querystring = { type: 'object', properties: { columns, limit, max_age: maxAge } } as const
 
 export const listSchema = {
@@ -107,7 +108,7 @@ export const sqlSourceSchema = {
   querystring: {
     type: 'object',
     required: ['source'],
-    properties: { source: text('One SELECT'), max_age: maxAge },
+    properties: { source: text('One SELECT'), aggregation, max_age: maxAge },
   },
   response: { 200: { description: 'TileJSON 3.0.0', ...tileJson } },
 } as const

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { errors } from '../../errors.ts'
 import { loadGrammar } from '../../sql/grammar.ts'
 import { mapTileJson } from '../maps/document.ts'
-import { tokenForAddresses } from '../maps/request.ts'
+import { tokenForAddresses, wantsAggregation } from '../maps/request.ts'
 import { accountUrlOf } from '../middleware/address.ts'
 import { mapsCaller } from '../middleware/authenticate.ts'
 import { clientGone } from '../middleware/client-gone.ts'
@@ -39,9 +39,11 @@ async function sendSqlSource(
   reply: FastifyReply,
 ): Promise<FastifyReply> {
   const principal = await mapsCaller(services, request)
-  const sql = textOf(request.query as Parameters, 'source')
+  const parameters = request.query as Parameters
+  const sql = textOf(parameters, 'source')
   if (!sql) throw errors.badRequest('The parameter source is missing: it is one SELECT')
-  const { map, bounds } = await services.maps.describeSql(principal, sql, clientGone(reply))
+  const source = { sql, isAggregated: wantsAggregation(parameters) }
+  const { map, bounds } = await services.maps.describeSql(principal, source, clientGone(reply))
   const url = accountUrlOf(request, services.config, principal.account)
   const token = tokenForAddresses(request)
   const query = token === undefined ? '' : `?${new URLSearchParams({ api_key: token })}`

@@ -11,7 +11,7 @@ import type { Secrets } from '../../secrets.ts'
 import type { Bounds } from '../../tiles/describe-layers.ts'
 import type { Tiles } from '../../tiles/tiles.ts'
 import { letOthersIn } from '../config-text.ts'
-import type { CheckedMapConfig } from '../map-config.ts'
+import { type CheckedMapConfig, withoutAggregation } from '../map-config.ts'
 import type { InstantiatedMap, Maps, OpenedMap } from '../maps.ts'
 import { StyleChecks } from './check-style.ts'
 import { hasNamedLayers, openLayerTokens, sealLayerTokens } from './layer-tokens.ts'
@@ -61,6 +61,9 @@ type Admitted = Readonly<{
 
 /** A template with who may see it, ready to run. */
 export type OpenTemplate = Admitted & TemplateText & Readonly<{ stored: TemplateHead }>
+
+/** `values`: of its placeholders. `isAggregated` false: the points of all layers are shown as they are. */
+export type FilledIn = Readonly<{ values: unknown; isAggregated: boolean }>
 
 /** A template as its page shows it. */
 export type ShownMap = Readonly<{
@@ -181,7 +184,7 @@ export class NamedMaps {
     gone: AbortLike,
   ): Promise<Readonly<{ shown: ShownMap; map: InstantiatedMap }>> {
     const shown = await this.show(account, name, tokens, gone)
-    return { shown, map: await this.instantiate(shown.template, {}, gone) }
+    return { shown, map: await this.instantiate(shown.template, { values: {}, isAggregated: true }, gone) }
   }
 
   /** Null if they are not known: its tiles tell what is wrong. */
@@ -196,10 +199,14 @@ export class NamedMaps {
     }
   }
 
-  async instantiate(template: OpenTemplate, given: unknown, gone: AbortLike): Promise<InstantiatedMap> {
-    const { document, principal, stored } = template
-    const config = renderTemplate(document, isJsonObject(given) ? given : {})
-    return this.#parts.maps.instantiate(principal, config, gone, stored.revision)
+  async instantiate(
+    { document, principal, stored }: OpenTemplate,
+    { values, isAggregated }: FilledIn,
+    gone: AbortLike,
+  ): Promise<InstantiatedMap> {
+    const config = renderTemplate(document, isJsonObject(values) ? values : {})
+    const wanted = isAggregated ? config : withoutAggregation(config)
+    return this.#parts.maps.instantiate(principal, wanted, gone, stored.revision)
   }
 
   /** The map that the defaults of its placeholders make. */
