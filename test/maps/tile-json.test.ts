@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { TileJson } from '../../src/contract/documents.ts'
 import { grantsOf, keysClient } from '../support/keys/keys-client.ts'
+import { layerOf } from '../support/maps/map-api.ts'
 import { makeMap, places, templateOf } from '../support/maps/named-api.ts'
-import { setup, type TestUser } from '../support/service/setup.ts'
+import { basic, setup, type TestUser } from '../support/service/setup.ts'
 import { askMaps, readTile, type TileCall } from '../support/tiles/tile-api.ts'
 
 const ask = (user: TestUser, name: string, call: TileCall = {}) =>
@@ -63,6 +64,45 @@ test('the TileJSON of a named map needs no key, and has its tiles, fields, place
   assert.match(headers.get('cache-control')!, /no-cache/)
   const again = await ask(user, 'shops', { headers: { 'if-none-match': headers.get('etag')! } })
   assert.equal(again.status, 304)
+})
+
+test('with max_age a map, a TileJSON and a style are kept for so long, as are their tiles; another value is 400', async (t) => {
+  const { user } = await setup(t)
+  await user.sql(places)
+  await makeMap(user, templateOf('shops', undefined))
+  const source = 'select * from places'
+  const config = layerOf(source)
+  const answers: [string, TileCall][] = [
+    ['/api/v1/map', { body: config }],
+    ['/api/v1/map', { query: { config: JSON.stringify(config) } }],
+    ['/api/v1/map/named/shops', { body: {} }],
+    ['/api/v1/map/named/shops/jsonp', {}],
+    ['/api/v1/map/named/shops/tiles.json', {}],
+    ['/map/shops.json', {}],
+    ['/api/v1/tiles/places', {}],
+    ['/carto/table', { query: { source: 'places' } }],
+    ['/carto/sql', { query: { source } }],
+  ]
+  for (const [path, call] of answers) {
+    const asked = (query: Record<string, string>) =>
+      askMaps(user, path, { ...call, query: { ...call.query, ...query } })
+    const plain = await asked({})
+    assert.deepEqual([plain.status, plain.headers.get('cache-control')], [200, 'private, no-cache'], path)
+    assert.ok(!plain.bytes.includes('max_age'), path)
+    const kept = await asked({ max_age: '60' })
+    assert.deepEqual([kept.status, kept.headers.get('cache-control')], [200, 'private, max-age=60'], path)
+    const [tile] = /http[^"]*\.mvt\?[^"]*max_age=60[^"]*/.exec(kept.bytes.toString()) ?? []
+    const { status, headers } = await fetch(tile!.replace('{z}/{x}/{y}', '0/0/0'), {
+      headers: basic(user.username, user.masterToken),
+    })
+    assert.deepEqual([status, headers.get('cache-control')], [200, 'private, max-age=60'], tile)
+    for (const max_age of ['0', '3601', '1.5', 'x', ''])
+      assert.equal((await asked({ max_age })).status, 400, `${path} ${max_age}`)
+  }
+  const script = await askMaps(user, '/api/v1/map/named/shops/jsonp', {
+    query: { callback: 'f', max_age: '9' },
+  })
+  assert.equal(script.headers.get('cache-control'), 'private, max-age=9')
 })
 
 test('the zooms of a TileJSON are in order and in range, whatever the map says', async (t) => {

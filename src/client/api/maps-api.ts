@@ -34,8 +34,8 @@ export type MapTileOptions = Readonly<{
   max_age?: number
 }>
 
-/** `filters`: those of the dataviews, as JSON. `aggregation`: of all tiles of the map. */
-export type MapFilters = Pick<MapTileOptions, 'aggregation'> & Readonly<{ filters?: string }>
+/** `filters`: those of the dataviews, as JSON. The others are for all tiles of the map. */
+export type MapFilters = MapTileOptions & Readonly<{ filters?: string }>
 
 /** `auth_token`: one of `auth.valid_tokens` of a named map. */
 export type ViewerTokens = Readonly<{ auth_token?: string }>
@@ -51,8 +51,11 @@ type Filtering = Readonly<{
   no_filters?: 0 | 1
 }>
 
+/** Of the description of a named map, and of the tiles in it. */
+export type NamedMapOptions = ViewerTokens & Pick<MapTileOptions, 'max_age'>
+
 /** `theme`: of the built-in basemap. */
-export type StyleOptions = ViewerTokens & Readonly<{ theme?: 'light' | 'dark' }>
+export type StyleOptions = NamedMapOptions & Readonly<{ theme?: 'light' | 'dark' }>
 
 export type DataviewOptions = Filtering &
   Readonly<{
@@ -135,7 +138,7 @@ function namedMapsOf(connection: Connection, name: string) {
     open: (
       template: string,
       values: Readonly<Record<string, unknown>> = {},
-      query: ViewerTokens & Pick<MapTileOptions, 'aggregation'> = {},
+      query: ViewerTokens & MapTileOptions = {},
     ) =>
       sendForJson<LayergroupDocument>(connection, 'openNamedMap', {
         parameters: { name, template },
@@ -146,7 +149,7 @@ function namedMapsOf(connection: Connection, name: string) {
     style: (template: string, query: StyleOptions = {}) =>
       sendForJson<StyleDocument>(connection, 'readMapStyle', { parameters: { name, template }, query }),
     /** The TileJSON of a named map with the defaults of its placeholders. */
-    tileJson: (template: string, query: ViewerTokens = {}) =>
+    tileJson: (template: string, query: NamedMapOptions = {}) =>
       sendForJson<TileJson>(connection, 'readNamedMapTileJson', { parameters: { name, template }, query }),
     /** A vector tile of a named map with the defaults of its placeholders. */
     namedTile: async (

@@ -12,6 +12,7 @@ import { clientGone } from '../middleware/client-gone.ts'
 import type { Thrown } from '../middleware/error-response.ts'
 import { type Parameters, textOf } from '../middleware/parameters.ts'
 import type { Services } from '../services.ts'
+import { readMaxAge } from '../tiles/request.ts'
 import { sendTagged, setCaching } from '../tiles/send-tile-json.ts'
 import { themes } from './basemap.ts'
 import { htmlType, respondToViewer } from './error-response.ts'
@@ -30,6 +31,7 @@ export async function mapPageRoutes(app: FastifyInstance, services: Services): P
 
   app.get<Shown>('/map/:template.json', { ...opens, schema: mapStyleSchema }, async (request, reply) => {
     const theme = themeOf(request)
+    const maxAge = readMaxAge(request)
     const shown = await shownMap(services, request, clientGone(reply))
     const { principal } = shown.template
     const document = styleDocument(shown, {
@@ -37,18 +39,20 @@ export async function mapPageRoutes(app: FastifyInstance, services: Services): P
       world: countries && `${baseUrlOf(request, config)}/console/assets/${countries}`,
       theme,
       allowed: config.mapBasemaps,
+      maxAge,
     })
-    return sendTagged(request, reply, principal, document)
+    return sendTagged(request, reply, principal, document, maxAge)
   })
 
   const described = { ...opens, schema: mapTileJsonSchema }
   app.get<Shown>('/api/v1/map/named/:template/tiles.json', described, async (request, reply) => {
     const { template } = request.params
+    const maxAge = readMaxAge(request)
     const account = await viewedAccount(services, request)
     const tokens = viewerTokens(request)
     const { shown, map } = await services.namedMaps.describe(account, template, tokens, clientGone(reply))
-    const document = tileJsonOf(shown, map, accountUrlOf(request, config, account))
-    return sendTagged(request, reply, shown.template.principal, document)
+    const document = tileJsonOf(shown, map, { url: accountUrlOf(request, config, account), maxAge })
+    return sendTagged(request, reply, shown.template.principal, document, maxAge)
   })
 
   app.get<Shown>('/map/:template', { ...shows, schema: mapPageSchema }, async (request, reply) => {

@@ -1,5 +1,5 @@
 import { answered, text } from '../middleware/schemas.ts'
-import { tileJson } from '../tiles/schemas.ts'
+import { maxAge, tileJson } from '../tiles/schemas.ts'
 
 /** Described, not enforced: the readers refuse in the words of this API. */
 
@@ -25,7 +25,11 @@ export const mapStyleSchema = {
   description: 'For pages of any origin: `new maplibregl.Map({ container, style: address })`. Needs no key.',
   querystring: {
     type: 'object',
-    properties: { ...tokens, theme: { enum: ['light', 'dark'], description: 'Of the built-in basemap' } },
+    properties: {
+      ...tokens,
+      max_age: maxAge,
+      theme: { enum: ['light', 'dark'], description: 'Of the built-in basemap' },
+    },
   },
   response: {
     200: {
@@ -47,7 +51,7 @@ export const mapTileJsonSchema = {
   ...shared,
   summary: 'Read the TileJSON of a named map',
   description: 'With the defaults of its placeholders. Needs no key.',
-  querystring: { type: 'object', properties: tokens },
+  querystring: { type: 'object', properties: { ...tokens, max_age: maxAge } },
   response: { 200: { description: 'TileJSON 3.0.0', ...tileJson } },
 } as const
 

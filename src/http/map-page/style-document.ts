@@ -8,18 +8,25 @@ import { withSourceLayers } from '../../maps/named/view-style.ts'
 import { escapeHtml } from '../console/console-files.ts'
 import { mapTileJson } from '../maps/document.ts'
 import { rounded } from '../tiles/document.ts'
+import { withMaxAge } from '../tiles/request.ts'
 import { basemapOf, type Theme } from './basemap.ts'
 import { cameraOf } from './camera.ts'
 import { defaultStyle } from './default-style.ts'
 
-export type StyleContext = Readonly<{
+type TileContext = Readonly<{
   /** The address of the account. */
   url: string
-  /** The address of the countries of the built-in basemap; undefined: not in this build. */
-  world: string | undefined
-  theme: Theme
-  allowed: readonly Basemap[]
+  /** Seconds for which a client need not ask for a tile again; undefined: it asks each time. */
+  maxAge: number | undefined
 }>
+
+export type StyleContext = TileContext &
+  Readonly<{
+    /** The address of the countries of the built-in basemap; undefined: not in this build. */
+    world: string | undefined
+    theme: Theme
+    allowed: readonly Basemap[]
+  }>
 
 /** The MapLibre style of a named map. It says nothing of the SQL, the tables or the key of the map. */
 export function styleDocument(shown: ShownMap, options: StyleContext): StyleDocument {
@@ -43,13 +50,13 @@ export function styleDocument(shown: ShownMap, options: StyleContext): StyleDocu
     },
     ...cameraOf(view, box),
     // The basemap comes first, and no layer of the map with the same id replaces it.
-    sources: { ...basemap.sources, ...sourcesOf(shown, options.url), ...basemap.sources },
+    sources: { ...basemap.sources, ...sourcesOf(shown, options), ...basemap.sources },
     layers: [...basemap.layers, ...layersOf(view.style, config, options.theme)],
   }
 }
 
-/** The TileJSON of a named map. `url`: of the account. */
-export function tileJsonOf(shown: ShownMap, map: InstantiatedMap, url: string): TileJson {
+/** The TileJSON of a named map. */
+export function tileJsonOf(shown: ShownMap, map: InstantiatedMap, context: TileContext): TileJson {
   const { config, view, template, bounds } = shown
   const box = view.bounds ?? bounds
   const name = view.title || template.stored.name
@@ -57,7 +64,7 @@ export function tileJsonOf(shown: ShownMap, map: InstantiatedMap, url: string): 
   const { minzoom, maxzoom } = zoomsOf(config)
   const attributions = new Set(tiledLayers(config).flatMap(({ attribution }) => attribution || []))
   return {
-    ...mapTileJson(map, { name, tiles: tilesOf(template, 'all', url), bounds: box }),
+    ...mapTileJson(map, { name, tiles: tilesOf(template, 'all', context), bounds: box }),
     description: view.description ?? '',
     center: [...center, Math.max(minzoom, Math.min(maxzoom, Math.floor(zoom)))],
     minzoom,
@@ -66,19 +73,23 @@ export function tileJsonOf(shown: ShownMap, map: InstantiatedMap, url: string): 
   }
 }
 
-function tilesOf({ stored, token }: ShownMap['template'], layer: number | 'all', url: string): string {
-  const query = token === undefined ? '' : `?${new URLSearchParams({ auth_token: token })}`
-  return `${url}/api/v1/map/named/${stored.name}/${layer}/{z}/{x}/{y}.mvt${query}`
+function tilesOf(
+  { stored, token }: ShownMap['template'],
+  layer: number | 'all',
+  { url, maxAge }: TileContext,
+): string {
+  const query = withMaxAge(new URLSearchParams(token === undefined ? {} : { auth_token: token }), maxAge)
+  return `${url}/api/v1/map/named/${stored.name}/${layer}/{z}/{x}/{y}.mvt${query.size === 0 ? '' : `?${query}`}`
 }
 
-function sourcesOf({ config, template }: ShownMap, url: string): JsonObject {
+function sourcesOf({ config, template }: ShownMap, context: TileContext): JsonObject {
   return Object.fromEntries(
     tiledLayers(config).map(({ id, index, attribution }) => [
       id,
       {
         type: 'vector',
         // By index: an id of digits would be taken for one.
-        tiles: [tilesOf(template, index, url)],
+        tiles: [tilesOf(template, index, context)],
         ...zoomsOf(config),
         ...(attribution && { attribution: asHtml(attribution) }),
       },

@@ -18,16 +18,18 @@ export type ScriptAnswer = Readonly<{
   /** Undefined: the client has not asked for a script. */
   callback: string | undefined
   document: unknown
+  /** Seconds for which the client need not ask again; undefined: it asks each time. */
+  maxAge?: number | undefined
 }>
 
 /** Answers with a document, or with a script that calls a function of the page with it. */
 export function sendAnswer(
   request: FastifyRequest,
   reply: FastifyReply,
-  { reader, callback, document }: ScriptAnswer,
+  { reader, callback, document, maxAge }: ScriptAnswer,
 ): FastifyReply {
-  if (callback === undefined) return sendTagged(request, reply, reader, document)
-  setCaching(reply, reader, undefined)
+  if (callback === undefined) return sendTagged(request, reply, reader, document, maxAge)
+  setCaching(reply, reader, maxAge)
   return sendScript(reply, callback, document)
 }
 

@@ -114,10 +114,11 @@ async function open(
 ): Promise<FastifyReply> {
   const callback = readCallback(request)
   const template = await opened(services, request)
+  const maxAge = readMaxAge(request)
   const wanted = { values, isAggregated: wantsAggregation(request.query as Parameters) }
   const map = await services.namedMaps.instantiate(template, wanted, clientGone(reply))
   const { principal, stored, token } = template
   const id = `${principal.account.username}@${stored.revision.slice(0, 8)}@${map.id}`
   const query = new URLSearchParams(token === undefined ? {} : { auth_token: token })
-  return sendLayergroup(services, request, reply, { map, id, query, callback })
+  return sendLayergroup(services, request, reply, { map, id, query, callback, maxAge })
 }

@@ -90,11 +90,12 @@ async function instantiate(
 ): Promise<FastifyReply> {
   const callback = readCallback(request)
   const principal = await mapsCaller(services, request)
+  const maxAge = readMaxAge(request)
   const map = await services.maps.instantiate(principal, readConfig(request), clientGone(reply))
   const token = tokenForAddresses(request)
   const query = new URLSearchParams(token === undefined ? {} : { api_key: token })
   for (const each of map.tokens) query.append('auth_token', each)
-  return sendLayergroup(services, request, reply, { map, id: map.id, query, callback })
+  return sendLayergroup(services, request, reply, { map, id: map.id, query, callback, maxAge })
 }
 
 async function dataview(

@@ -75,7 +75,7 @@ const { params: tileParams, querystring: tileQuery, response } = tileSchema
 const { max_age } = tileQuery.properties
 
 /** Of a map that is made. */
-export const making = { aggregation } as const
+export const making = { aggregation, max_age } as const
 
 export const createMapSchema = {
   tags,

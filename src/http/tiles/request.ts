@@ -27,6 +27,13 @@ export function layersNamed(table: string, parameters: Parameters): LayersReques
 /** Seconds for which the client need not ask again; undefined: it asks each time. */
 export const readMaxAge = ({ query }: FastifyRequest) => wholeOf(query as Parameters, 'max_age', 1, 3600)
 
+/** In the addresses of tiles: they are kept as long as the answer that has these addresses. */
+export function withMaxAge(query: URLSearchParams, maxAge: number | undefined): URLSearchParams {
+  const kept = new URLSearchParams(query)
+  if (maxAge !== undefined) kept.set('max_age', String(maxAge))
+  return kept
+}
+
 export function placeOf(zText: string, xText: string, yText: string): TileRequest['place'] {
   const [yDigits = '', ...extension] = yText.split('.')
   const format = extension.join('.')

@@ -19,7 +19,7 @@ const digits = (description: string) => ({ type: 'string', pattern: '^[0-9]+$', 
 
 const columns = text('Names of the columns to show, separated by commas; empty: none. By default all.')
 const limit = { type: 'integer', minimum: 1, description: 'Features of a table in a tile' } as const
-const maxAge = {
+export const maxAge = {
   type: 'integer',
   minimum: 1,
   maximum: 3600,

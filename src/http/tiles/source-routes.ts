@@ -9,7 +9,7 @@ import { clientGone } from '../middleware/client-gone.ts'
 import { respondInForm } from '../middleware/error-response.ts'
 import { type Parameters, textOf, type WithQuery } from '../middleware/parameters.ts'
 import type { Services } from '../services.ts'
-import { layersNamed, readMaxAge } from './request.ts'
+import { layersNamed, readMaxAge, withMaxAge } from './request.ts'
 import { sourceSchema, sqlSourceSchema } from './schemas.ts'
 import { sendTagged, sendTileJson } from './send-tile-json.ts'
 
@@ -42,15 +42,16 @@ async function sendSqlSource(
   const parameters = request.query as Parameters
   const sql = textOf(parameters, 'source')
   if (!sql) throw errors.badRequest('The parameter source is missing: it is one SELECT')
+  const maxAge = readMaxAge(request)
   const source = { sql, isAggregated: wantsAggregation(parameters) }
   const { map, bounds } = await services.maps.describeSql(principal, source, clientGone(reply))
   const url = accountUrlOf(request, services.config, principal.account)
   const token = tokenForAddresses(request)
-  const query = token === undefined ? '' : `?${new URLSearchParams({ api_key: token })}`
+  const query = withMaxAge(new URLSearchParams(token === undefined ? {} : { api_key: token }), maxAge)
   const name = map.layers[0]!.layer.id
-  const tiles = `${url}/api/v1/map/${map.id}/${name}/{z}/{x}/{y}.mvt${query}`
+  const tiles = `${url}/api/v1/map/${map.id}/${name}/{z}/{x}/{y}.mvt${query.size === 0 ? '' : `?${query}`}`
   const document = mapTileJson(map, { name, tiles, bounds })
-  return sendTagged(request, reply, principal, document, readMaxAge(request))
+  return sendTagged(request, reply, principal, document, maxAge)
 }
 
 const common = { config: { rateGroup: 'tables' } } as const
