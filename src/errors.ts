@@ -576,7 +576,7 @@ export const errors = {
     raise('tile-too-large', 'limited', `The tile is larger than ${maxBytes} bytes`, {
       context: 'limit',
       detail: 'size',
-      hint: 'Ask for fewer columns (columns=a,b) or fewer features (limit=1000)',
+      hint: 'Ask for fewer columns (columns=a,b) or fewer features (limit=1000). In a map of SQL, select fewer',
     }),
 
   // sessions

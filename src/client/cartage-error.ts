@@ -69,7 +69,9 @@ export function refusal(status: number, header: ReadHeader, text: string): Carta
     requestId: header('x-request-id') ?? undefined,
     retryAfterSeconds: secondsIn(header('retry-after')),
   }
-  return new CartageError(messageIn(body) ?? `The service answered ${status}`, facts)
+  // A tile over a limit has no body.
+  const message = messageIn(body) ?? header('cartage-hint') ?? `The service answered ${status}`
+  return new CartageError(message, facts)
 }
 
 /** There is no answer, and it is unknown whether the request arrived. */

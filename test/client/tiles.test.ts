@@ -28,6 +28,16 @@ test('the client lists tables with tiles, reads TileJSON and tiles, and gives Ma
   assert.deepEqual(client.tiles.transformRequest(`${url}.example.com/x`), { url: `${url}.example.com/x` })
 })
 
+test('the error of a tile over a limit says what was too much and what to do, though its body is empty', async (t) => {
+  const house = await setup(t, { config: { tileMaxBytes: 1_000 } })
+  const client = clientOf(t, house)
+  await house.user.sql(`create table t as select repeat('x', 5000) as long, st_point(1, 1, 4326) as the_geom`)
+  await assert.rejects(client.tiles.tile('t', { z: 0, x: 0, y: 0 }), {
+    status: 429,
+    message: /^The tile is larger than 1000 bytes\. Ask for fewer columns/,
+  })
+})
+
 test("`cartage tiles` prints the address of a table's TileJSON", async (t) => {
   const house = await setup(t)
   const { user } = house

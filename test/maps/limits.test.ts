@@ -4,7 +4,7 @@ import { askForMap, askMapTile, layerOf, mapOf, mapTile } from '../support/maps/
 import { eventually, setup } from '../support/service/setup.ts'
 import { askMaps } from '../support/tiles/tile-api.ts'
 
-test('a tile beyond a limit is 429 with an empty body and the reason', async (t) => {
+test('a tile beyond a limit is 429 with an empty body, and the reason and what to do in headers', async (t) => {
   const { user } = await setup(t, { config: { tileTimeoutMs: 500, tileMaxBytes: 2_000 } })
   const slow = await mapOf(
     user,
@@ -14,9 +14,13 @@ test('a tile beyond a limit is 429 with an empty body and the reason', async (t)
     user,
     layerOf(`select repeat('x', 5000) as x, st_setsrid(st_point(0, 0), 3857) as the_geom_webmercator`),
   )
-  for (const [{ layergroupid }, reason] of [
-    [slow, 'timeout'],
-    [large, 'size'],
+  for (const [{ layergroupid }, reason, hint] of [
+    [slow, 'timeout', /The limit: 500 ms/],
+    [
+      large,
+      'size',
+      /^The tile is larger than 2000 bytes\. Ask for fewer columns .* In a map of SQL, select fewer$/,
+    ],
   ] as const) {
     const reply = await askMapTile(user, layergroupid, '/0/0/0.mvt')
     assert.deepEqual(
@@ -24,6 +28,7 @@ test('a tile beyond a limit is 429 with an empty body and the reason', async (t)
       [429, 0, reason],
     )
     assert.ok(reply.headers.get('retry-after'))
+    assert.match(reply.headers.get('cartage-hint')!, hint)
   }
 })
 

@@ -57,6 +57,10 @@ test('a tile beyond the size limit is refused, and fewer columns make it smaller
   const reply = await askTiles(user, '/t/0/0/0')
   assert.deepEqual([reply.status, reply.bytes.length], [429, 0])
   assert.equal(reply.headers.get('carto-tile-error'), 'size')
+  assert.match(
+    reply.headers.get('cartage-hint')!,
+    /larger than 10000 bytes\. Ask for fewer columns \(columns=a,b\)/,
+  )
   assert.equal((await tileOf(user, '/t/0/0/0', { query: { columns: '' } })).layers.t!.length, 100)
 })
 

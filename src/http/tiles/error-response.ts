@@ -1,10 +1,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { AppError } from '../../errors.ts'
+import { hintHeader } from '../middleware/credential/credential-hint.ts'
 import { respondInForm, type Thrown } from '../middleware/error-response.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The answer is a tile. Clients read its body whatever the status, so that of a reached limit is empty. */
+    /** The answer is a tile. Clients read its body whatever the status, so that of a reached limit is empty, and its headers tell the reason. */
     isTile?: boolean
   }
 }
@@ -15,6 +16,7 @@ export function respondWithMapError(thrown: Thrown, request: FastifyRequest, rep
   respondInForm(thrown, request, reply, (error) => {
     if (error.kind !== 'limited' || !request.routeOptions.config.isTile) return form(error)
     reply.header('carto-tile-error', tileFaults[error.code] ?? 'rate-limit')
+    reply.header(hintHeader, textOf(error).replace(/[^ -~]/g, '?'))
     if (!reply.hasHeader('retry-after')) reply.header('retry-after', patienceSeconds)
     return Buffer.alloc(0)
   })
@@ -26,7 +28,7 @@ export const mapErrorForm = (request: FastifyRequest) => (error: AppError) =>
 
 function mapErrorBody(error: AppError, type: string): Record<string, unknown> {
   const { hint, detail, sqlstate } = error.extras
-  const message = type === 'limit' && hint ? `${error.message}. ${hint}` : error.message
+  const message = type === 'limit' ? textOf(error) : error.message
   const layer = error.extras.body?.layer
   const context = {
     type,
@@ -36,6 +38,9 @@ function mapErrorBody(error: AppError, type: string): Record<string, unknown> {
   }
   return { errors: [message], errors_with_context: [context], code: error.code, sqlstate, detail, hint }
 }
+
+/** What was too much, and what to do about it. */
+const textOf = ({ message, extras: { hint } }: AppError) => (hint ? `${message}. ${hint}` : message)
 
 function typeOf({ kind, code, extras }: AppError, group: string | undefined): string {
   if (kind === 'limited') return 'limit'
