@@ -55,7 +55,8 @@ export type InstantiatedMap = Readonly<{
 /** `isAggregated` false: its points are shown as they are. */
 export type SqlSource = Readonly<{ sql: string; isAggregated: boolean }>
 
-export type DescribedSql = Readonly<{ map: InstantiatedMap; bounds: Bounds | null }>
+/** `version`: null if changes of its rows cannot be detected. */
+export type DescribedSql = Readonly<{ map: InstantiatedMap; bounds: Bounds | null; version: string | null }>
 
 export type KnownMap = Readonly<{
   id: string
@@ -189,7 +190,10 @@ export class Maps {
     const map = await this.instantiate(principal, isAggregated ? config : withoutAggregation(config), gone)
     const { plan, estimatedRows } = map.layers[0]!
     const layer = { ...plan!.rows(wholeWorld), estimatedRows }
-    return { map, bounds: await this.#tiles.run(principal, gone, (session) => boundsOf(session, layer)) }
+    // First: bounds of a later version do no harm.
+    const version = await this.versionOf(map, gone)
+    const bounds = await this.#tiles.run(principal, gone, (session) => boundsOf(session, layer))
+    return { map, bounds, version }
   }
 
   /**

@@ -366,6 +366,21 @@ test("deck.gl finds the TileJSON of a query, whose geometry is found like a tabl
   }
 })
 
+test('the tiles of a TileJSON of a query have another address after each change of its rows, as those of a table', async (t) => {
+  const { user } = await setup(t)
+  await user.sql(`${places}; select CDB_CartodbfyTable('places')`)
+  const versions = async () => {
+    const asked = ['/carto/sql?source=select+*+from+places', '/carto/table?source=places']
+    const answers = await Promise.all(asked.map((path) => askMaps(user, path)))
+    return answers.map(({ body }) => new URL(body.tiles[0]!).searchParams.get('v')!)
+  }
+  const first = await versions()
+  for (const version of first) assert.match(version, /^[\w-]{12}$/)
+  assert.deepEqual(await versions(), first)
+  await user.sql(`update places set name = 'x'`)
+  for (const [at, version] of (await versions()).entries()) assert.notEqual(version, first[at])
+})
+
 test('a map has the time its tables last changed, if they record it', async (t) => {
   const { user } = await setup(t)
   await user.sql(`${places}; create table plain as select * from places; select CDB_CartodbfyTable('places')`)

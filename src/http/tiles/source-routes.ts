@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { errors } from '../../errors.ts'
 import { loadGrammar } from '../../sql/grammar.ts'
+import { hashOf } from '../../tiles/tile-layer.ts'
 import { mapTileJson } from '../maps/document.ts'
 import { tokenForAddresses, wantsAggregation } from '../maps/request.ts'
 import { accountUrlOf } from '../middleware/address.ts'
@@ -44,12 +45,13 @@ async function sendSqlSource(
   if (!sql) throw errors.badRequest('The parameter source is missing: it is one SELECT')
   const maxAge = readMaxAge(request)
   const source = { sql, isAggregated: wantsAggregation(parameters) }
-  const { map, bounds } = await services.maps.describeSql(principal, source, clientGone(reply))
+  const { map, bounds, version } = await services.maps.describeSql(principal, source, clientGone(reply))
   const url = accountUrlOf(request, services.config, principal.account)
   const token = tokenForAddresses(request)
   const query = withMaxAge(new URLSearchParams(token === undefined ? {} : { api_key: token }), maxAge)
+  query.set('v', hashOf([map.id, version]).slice(0, 12))
   const name = map.layers[0]!.layer.id
-  const tiles = `${url}/api/v1/map/${map.id}/${name}/{z}/{x}/{y}.mvt${query.size === 0 ? '' : `?${query}`}`
+  const tiles = `${url}/api/v1/map/${map.id}/${name}/{z}/{x}/{y}.mvt?${query}`
   const document = mapTileJson(map, { name, tiles, bounds })
   return sendTagged(request, reply, principal, document, maxAge)
 }
