@@ -3,7 +3,7 @@ import { engineNames } from './engine.ts'
 
 export const usage = `npm run chaos -- [OPTION...]
 npm run chaos -- tiles [--steps N] [--seed N]
-                           10000 changes beside requests for tiles, on two services
+                           10000 changes beside requests for tiles, through two processes
 
   --engine postgres        two PostgreSQL servers, the second with a replica (default)
   --engine patroni         three PostgreSQL servers under Patroni, etcd and HAProxy, from Debian's packages

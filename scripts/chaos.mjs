@@ -8,7 +8,7 @@ await runScript(async () => {
   return word === 'tiles' ? runTiles(rest) : runTsx(['chaos/run.ts', ...process.argv.slice(2)])
 })
 
-/** `tiles [--steps N] [--seed N]`: random changes beside requests for tiles, on two services. */
+/** `tiles [--steps N] [--seed N]`: random changes beside requests for tiles, through two processes. */
 function runTiles(args) {
   const option = (name) => (args.includes(name) ? args[args.indexOf(name) + 1] : undefined)
   const seed = option('--seed')

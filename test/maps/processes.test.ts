@@ -1,25 +1,16 @@
 import assert from 'node:assert/strict'
-import { type TestContext, test } from 'node:test'
-import { createLog } from '../../src/log/log.ts'
-import { startService } from '../../src/service/service.ts'
+import { test } from 'node:test'
 import { askMapTile, layerOf, mapOf } from '../support/maps/map-api.ts'
 import { makeMap, places, templateOf } from '../support/maps/named-api.ts'
-import { type Setup, setup } from '../support/service/setup.ts'
+import { atOtherProcess } from '../support/service/processes.ts'
+import { setup } from '../support/service/setup.ts'
 import { askMaps } from '../support/tiles/tile-api.ts'
-
-/** The address of the account at another process of the same service. */
-async function otherProcess(t: TestContext, { user, service, keys }: Setup): Promise<string> {
-  const config = { ...service.services.config, port: 0 }
-  const other = await startService(config, keys, { http: true, worker: false }, createLog('error'))
-  t.after(() => other.stop())
-  return `${other.url}/user/${user.username}`
-}
 
 test('every process has all maps, and a changed or deleted named map ends in each at the next request', async (t) => {
   const house = await setup(t)
   const { user } = house
   await user.sql(places)
-  const base = await otherProcess(t, house)
+  const base = await atOtherProcess(t, house)
   const config = layerOf('select * from places')
   const { layergroupid } = await mapOf(user, config)
   assert.equal((await mapOf(user, config, { base })).layergroupid, layergroupid)

@@ -8,7 +8,7 @@ import { TileWorld } from '../support/tiles/tile-world.ts'
 const seed = Number(process.env.CARTAGE_TEST_SEED) || randomInt(2 ** 31)
 const steps = Number(process.env.CARTAGE_TEST_TILE_STEPS ?? 100)
 
-test('no tile is stale or forbidden after any sequence of writes, DDL, revokes and new tokens on two services', async (t) => {
+test('no tile is stale or forbidden after any sequence of writes, DDL, revokes and new tokens through two processes', async (t) => {
   t.diagnostic(`CARTAGE_TEST_SEED=${seed} CARTAGE_TEST_TILE_STEPS=${steps}`)
   const world = new TileWorld(await setup(t), seededRandom(seed))
   await world.open(t)

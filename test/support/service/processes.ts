@@ -4,6 +4,7 @@ import { createInterface } from 'node:readline'
 import type { TestContext } from 'node:test'
 import type { Installation } from './installation.ts'
 import { program } from './program.ts'
+import type { Setup } from './setup.ts'
 
 export type RunningProcess = Readonly<{
   pid: number
@@ -38,6 +39,13 @@ export async function startProcess(
     ...env,
   }
   return startCartage(t, command, wanted, program, before)
+}
+
+/** The address of the user at another process of the same service. */
+export async function atOtherProcess(t: TestContext, { user, service, keys }: Setup): Promise<string> {
+  const { config } = service.services
+  const { url } = await startProcess(t, { config, keys }, ['serve', '--no-worker'])
+  return `${url}/user/${user.username}`
 }
 
 /** Starts `cartage <command>` in its own process with only this configuration, and waits until it is ready. */

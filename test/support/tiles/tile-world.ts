@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import type { Random } from '../../../chaos/random.ts'
-import { createLog } from '../../../src/log/log.ts'
-import { startService } from '../../../src/service/service.ts'
 import { grantsOf, keysClient, roleOf } from '../keys/keys-client.ts'
+import { atOtherProcess } from '../service/processes.ts'
 import type { Setup } from '../service/setup.ts'
 import { askTiles } from './tile-api.ts'
 
@@ -43,7 +42,7 @@ const changes = {
 }
 type Change = keyof typeof changes
 
-/** The expected tables and views, their rows and who may read them, and two real services. */
+/** The expected tables and views, their rows and who may read them, and two processes of the service. */
 export class TileWorld {
   reads = 0
   unchanged = 0
@@ -64,12 +63,8 @@ export class TileWorld {
   }
 
   async open(t: TestContext): Promise<void> {
-    const { user, service, keys: secrets } = this.#house
-    const { config } = service.services
-    const log = createLog('error')
-    const other = await startService({ ...config, port: 0 }, secrets, { http: true, worker: false }, log)
-    t.after(() => other.stop())
-    this.#bases.push(user.base, `${other.url}/user/${user.username}`)
+    const { user } = this.#house
+    this.#bases.push(user.base, await atOtherProcess(t, this.#house))
     for (const name of ['one', 'two']) await this.#create(name)
     for (const name of ['a', 'b']) {
       const grants = [{ type: 'apis', apis: ['maps'] }, grantsOf({ one: ['select'], two: ['select'] })[1]]
