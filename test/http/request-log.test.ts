@@ -65,6 +65,51 @@ test('the log line of a refused credential has them too, and no log line has an 
   assert.doesNotMatch(lines.join(''), /this-may-be-a-token|somebody/)
 })
 
+test('no log line of a request for a map has a token, of a key or a viewer, valid or not, wherever it was sent', async (t) => {
+  const { house, lines, requests, base } = await logged(t)
+  const { user } = house
+  const [viewer, wrong] = ['viewer-secret-1', 'wrong-secret-2']
+  const key = user.masterToken
+  const layers = [{ options: { sql: 'select null::geometry as the_geom_webmercator' } }]
+  const auth = { method: 'token', valid_tokens: [viewer] }
+  const named = { version: '0.0.1', name: 'shops', auth, layergroup: { layers } }
+  const inside = { layers: [{ type: 'named', options: { name: 'shops', auth_tokens: [wrong] } }] }
+  const post = (path: string, body: unknown) =>
+    fetch(`${base}${path}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    })
+  const config = (text: unknown) => encodeURIComponent(JSON.stringify(text))
+  const made = await post(`/api/v1/map?api_key=${key}`, { layers })
+  const { layergroupid } = (await made.json()) as { layergroupid: string }
+  const sent = [
+    await post('/api/v1/map', { layers, api_key: key }),
+    await post('/api/v1/map', { layers, api_key: wrong }),
+    await post(`/api/v1/map?map_key=${key}`, inside),
+    await post(`/api/v1/map/named?api_key=${key}`, named),
+    await post(`/api/v1/map/named/shops?auth_token=${viewer}`, {}),
+    await post(`/api/v1/map/named/shops?auth_token[]=${wrong}`, {}),
+  ]
+  const paths = [
+    `/api/v1/map?config=${config({ layers, api_key: key })}`,
+    `/api/v1/map?callback=f&config=${config(inside)}`,
+    `/api/v1/map/${layergroupid}/0/0/0.mvt?api_key=${key}`,
+    `/api/v1/map/${layergroupid}:${wrong}/0/0/0.mvt?map_key=${wrong}`,
+    `/api/v1/map/named/shops/all/0/0/0.mvt?auth_token=${viewer}`,
+    `/api/v1/map/named/shops/jsonp?callback=f&auth_token=${wrong}`,
+    `/api/v1/map/named/shops/tiles.json?auth_token=${viewer}`,
+    `/map/shops.json?auth_token=${wrong}`,
+    `/map/shops?auth_token=${viewer}`,
+    `/api/v1/tiles/none/0/0/0?api_key=${key}`,
+    `/carto/sql?source=select+1&api_key=${key}`,
+  ]
+  for (const path of paths) sent.push(await fetch(`${base}${path}`))
+  await requests(1 + sent.length)
+  assert.ok(sent.some(({ status }) => status === 200) && sent.some(({ status }) => status === 403))
+  for (const token of [key, viewer, wrong]) assert.ok(!lines.join('').includes(token), lines.join(''))
+})
+
 test("behind a trusted proxy the address in the log is the client's", async (t) => {
   const house = await setup(t)
   const lines: string[] = []

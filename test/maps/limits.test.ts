@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { askForMap, askMapTile, layerOf, mapOf, mapTile } from '../support/maps/map-api.ts'
 import { eventually, setup } from '../support/service/setup.ts'
-import { askMaps } from '../support/tiles/tile-api.ts'
+import { askMaps, lockTable } from '../support/tiles/tile-api.ts'
 
 test('a tile beyond a limit is 429 with an empty body, and the reason and what to do in headers', async (t) => {
   const { user } = await setup(t, { config: { tileTimeoutMs: 500, tileMaxBytes: 2_000 } })
@@ -29,6 +29,31 @@ test('a tile beyond a limit is 429 with an empty body, and the reason and what t
     )
     assert.ok(reply.headers.get('retry-after'))
     assert.match(reply.headers.get('cartage-hint')!, hint)
+  }
+})
+
+test('a map or a dataview that takes too long is 429 as JSON, whose subtype is datasource', async (t) => {
+  const house = await setup(t, { config: { tileTimeoutMs: 500 } })
+  const { user } = house
+  await user.sql('create table t as select 1 as n, st_point(0, 0, 3857) as the_geom_webmercator')
+  const query = 'select n from generate_series(1, 2) n, pg_sleep(60)'
+  const { layergroupid } = await mapOf(user, {
+    layers: [],
+    analyses: [{ id: 'a', type: 'source', params: { query } }],
+    dataviews: { n: { type: 'formula', source: { id: 'a' }, options: { operation: 'max', column: 'n' } } },
+  })
+  const unlock = await lockTable(house, 't')
+  const answers = [
+    await askMapTile(user, layergroupid, '/dataview/n'),
+    await askForMap(user, layerOf('select * from t')),
+  ]
+  await unlock()
+  for (const { status, body, headers } of answers) {
+    const { errors_with_context } = body as unknown as { errors_with_context: Record<string, unknown>[] }
+    const [{ type, subtype, message }] = errors_with_context as [Record<string, unknown>]
+    assert.deepEqual([status, type, subtype], [429, 'limit', 'datasource'])
+    assert.match(String(message), /The limit: 500 ms/)
+    assert.equal(headers.get('carto-tile-error'), null)
   }
 })
 

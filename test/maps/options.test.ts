@@ -48,6 +48,22 @@ test('options of raster maps and unknown ones are ignored: the map has vector ti
   }
 })
 
+test('a layer of type plain or http is listed and has no tiles, beside layers that have them or alone', async (t) => {
+  const { user } = await setup(t)
+  const plain = { type: 'plain', options: { color: 'blue' } }
+  const http = { type: 'http', options: { urlTemplate: 'https://x.example/{z}/{x}/{y}.png' } }
+  const map = await mapOf(user, { layers: [plain, { options: { sql: twoPoints } }, http] })
+  const [first, second, third] = map.metadata.layers
+  assert.deepEqual(first, { type: 'plain', id: 'plain-layer0', meta: {} })
+  assert.deepEqual(third, { type: 'http', id: 'http-layer0', meta: {} })
+  assert.deepEqual([second!.type, second!.id], ['mapnik', 'layer0'])
+  assert.deepEqual(Object.keys((await mapTile(user, map, '/0/0/0.mvt')).layers), ['layer0'])
+  assert.equal((await mapTile(user, map, '/0/0/0/0.mvt')).status, 204)
+  const alone = await mapOf(user, { layers: [plain] })
+  assert.deepEqual([alone.metadata.tilejson, alone.metadata.url], [{}, {}])
+  assert.equal((await mapTile(user, alone, '/0/0/0.mvt')).status, 204)
+})
+
 test('a tile is made without parallel workers and without JIT', async (t) => {
   const { user } = await setup(t)
   const settings = ['jit', 'max_parallel_workers_per_gather']

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict'
+import { get, type IncomingMessage } from 'node:http'
+import { buffer } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import zlib from 'node:zlib'
 import { grantsOf, keysClient } from '../support/keys/keys-client.ts'
-import { eventually, setup, type TestUser } from '../support/service/setup.ts'
-import { askTiles, lockTable, type TileCall, tileOf } from '../support/tiles/tile-api.ts'
+import { basic, eventually, setup, type TestUser } from '../support/service/setup.ts'
+import { askTiles, lockTable, readTile, type TileCall, tileOf } from '../support/tiles/tile-api.ts'
 
 const table = `create table t (name text, the_geom geometry(Point, 4326)); insert into t values ('a', st_point(1, 1, 4326));
   select CDB_CartodbfyTable('t')`
@@ -156,6 +159,22 @@ async function roleNamed(user: TestUser, name: string): Promise<string> {
   )
   return rows[0]!.grantee
 }
+
+test('a tile is compressed with zstd where Node can do that, else with the next that the client accepts', async (t) => {
+  const { user } = await setup(t)
+  await user.sql(
+    'create table t as select md5(n::text) as name, st_point(n / 100.0, 1, 4326) as the_geom from generate_series(1, 500) n',
+  )
+  const plain = await tileOf(user, '/t/0/0/0', { headers: { 'accept-encoding': 'identity' } })
+  const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+    const headers = { ...basic(user.username, user.masterToken), 'accept-encoding': 'zstd, gzip;q=0.5' }
+    get(`${user.base}/api/v1/tiles/t/0/0/0`, { headers }, resolve).on('error', reject)
+  })
+  const bytes = await buffer(answer)
+  const { zstdDecompressSync: unpack } = zlib as typeof zlib & { zstdDecompressSync?: typeof zlib.gunzipSync }
+  assert.equal(answer.headers['content-encoding'], unpack ? 'zstd' : 'gzip')
+  assert.deepEqual(readTile((unpack ?? zlib.gunzipSync)(bytes)), plain.layers)
+})
 
 test('a long tile is compressed as the client prefers, each encoding with its own ETag', async (t) => {
   const { user } = await setup(t)
