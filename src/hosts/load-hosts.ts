@@ -11,7 +11,8 @@ import { checkSecret } from './secret/check-secret.ts'
 /**
  * Registers the hosts of the control database in this process. Host 1 comes from the configuration. Refuses a process
  * with a wrong or outdated secret. A host whose address cannot be read here, as a file that it names is missing, is left
- * out: its users get 503 from this process, and those of other hosts notice nothing.
+ * out until it can be read, or stays as it was read before: its users get 503 from this process, and those of other hosts
+ * notice nothing.
  */
 export async function loadHosts(
   { databases: { hosts, control: pool }, secrets, log }: Installation,
@@ -31,7 +32,8 @@ export async function loadHosts(
   // The cluster of a backup is in no table: only hosts seen there before can have been removed.
   for (const id of loads.ids) if (!ids.has(id)) hosts.forget(id)
   loads.ids = ids
-  const read = (stored: SealedHost) => readHost(loads.unread, stored, secrets, log)
+  forgetAddresses(loads, new Set([...ids, ...replicas.map(({ id }) => id)]))
+  const read = (stored: SealedHost) => readHost(loads, hosts, stored, secrets, log)
   for (const stored of known) {
     const host = read(stored)
     if (host) hosts.register(host)
@@ -47,17 +49,41 @@ export async function loadHosts(
   )
 }
 
-const loadsOf = remembered((_hosts: Hosts) => ({
-  begun: 0,
-  done: 0,
-  ids: new Set<number>(),
-  /** Why the address of a host was not read, so that it is logged once. */
-  unread: new Map<number, string>(),
-}))
+/** Tries again to read the addresses of hosts and replicas that could not be read: no change in a table tells of a file. */
+export async function loadUnread(installation: Installation): Promise<void> {
+  if (loadsOf(installation.databases.hosts).unread.size > 0) await loadHosts(installation)
+}
 
-/** Undefined: the address cannot be read here. The log has the name, and nothing of the address but the file it names. */
+/** Of the last load: the hosts that this process does not know, as it could not read their addresses. */
+export const unknownHosts = (hosts: Hosts): readonly number[] =>
+  [...loadsOf(hosts).ids].filter((id) => !hosts.has(id))
+
+type Loads = {
+  begun: number
+  done: number
+  ids: ReadonlySet<number>
+  /** The sealed address of each host and replica as it was last read. */
+  readonly addresses: Map<number, Buffer>
+  /** Why the address of a host was not read, so that it is logged once. */
+  readonly unread: Map<number, string>
+}
+
+const loadsOf = remembered(
+  (_hosts: Hosts): Loads => ({ begun: 0, done: 0, ids: new Set(), addresses: new Map(), unread: new Map() }),
+)
+
+/** All but those of these hosts and replicas. */
+function forgetAddresses({ addresses, unread }: Loads, ids: ReadonlySet<number>): void {
+  for (const each of [addresses, unread]) for (const id of each.keys()) if (!ids.has(id)) each.delete(id)
+}
+
+/**
+ * Undefined: the address cannot be read here. The log has the name, and nothing of the address but the file it names. A
+ * host is used on if the stored address is the one that was read before, as its file may be missing for a moment only.
+ */
 function readHost(
-  unread: Map<number, string>,
+  { addresses, unread }: Loads,
+  hosts: Hosts,
   { id, name, sealedUrl }: SealedHost,
   secrets: Secrets,
   log: Log,
@@ -66,12 +92,17 @@ function readHost(
   const url = secrets.open(sealedUrl)
   try {
     const host = hostFromUrl(id, name, url)
-    unread.delete(id)
+    addresses.set(id, sealedUrl)
+    if (unread.delete(id)) log.info({ host: name }, 'the address of a host can be read again')
     return host
   } catch (error) {
     const { message: reason } = error as Error
-    if (unread.get(id) !== reason) log.error({ host: name, reason }, 'cannot read the address of a host')
+    const isKnown = hosts.has(id) && addresses.get(id)?.equals(sealedUrl) === true
+    if (unread.get(id) !== reason) log.error({ host: name, reason }, isKnown ? usedOn : notRead)
     unread.set(id, reason)
-    return undefined
+    return isKnown ? hosts.get(id) : undefined
   }
 }
+
+const notRead = 'cannot read the address of a host'
+const usedOn = 'cannot read the address of a host again: it is used as it was read before'

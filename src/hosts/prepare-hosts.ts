@@ -7,22 +7,25 @@ import { inTransaction } from '../postgres/transaction.ts'
 import { closeDatabases } from './close-databases.ts'
 import { closeHost } from './host-store.ts'
 import type { Installation } from './installation.ts'
+import { unknownHosts } from './load-hosts.ts'
 import { moveRolePasswords } from './secret/role-passwords.ts'
 import { migrateTenants, prepareTemplate } from './tenant-databases.ts'
 
 /**
  * Migrates the template and the tenants of every host. Fails if the first host fails. Any other host that does not
- * answer, is a standby, or cannot be changed now is left for later: its id is returned. So one bad host does not block
- * processes and commands, such as the command that gives it another address.
+ * answer, is a standby, cannot be changed now, or has an address that cannot be read here is left for later: its id is
+ * returned. So one bad host does not block processes and commands, such as the command that gives it another address.
  */
 export async function prepareHosts(installation: Installation): Promise<readonly number[]> {
   const { hosts } = installation.databases
+  // Before the preparation: one that can be read meanwhile is prepared later.
+  const unknown = unknownHosts(hosts)
   const left = await prepareEach(
     installation,
     hosts.all().map(({ id }) => id),
   )
   hosts.settleFirst()
-  return left
+  return [...left, ...unknown]
 }
 
 /** Retries the hosts that were left, until all are prepared or the signal fires. */
@@ -44,9 +47,10 @@ export async function prepareLater(
 }
 
 async function prepareEach(installation: Installation, ids: readonly number[]): Promise<readonly number[]> {
-  const left: number[] = []
+  const { hosts } = installation.databases
+  const left = unknownHosts(hosts).filter((id) => ids.includes(id))
   // Removed hosts need nothing.
-  const known = installation.databases.hosts.all().filter(({ id }) => ids.includes(id))
+  const known = hosts.all().filter(({ id }) => ids.includes(id))
   for (const { id, name: host } of known) {
     try {
       const isComplete = await prepareHost(installation, id)

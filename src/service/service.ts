@@ -19,7 +19,7 @@ import { openCopies } from '../copy/copies.ts'
 import { Dashboards } from '../dashboards/dashboards.ts'
 import { keepHistory } from '../history/keep-history.ts'
 import type { Installation } from '../hosts/installation.ts'
-import { loadHosts } from '../hosts/load-hosts.ts'
+import { loadHosts, loadUnread } from '../hosts/load-hosts.ts'
 import { connectInstallation } from '../hosts/open-installation.ts'
 import { prepareHosts, prepareLater } from '../hosts/prepare-hosts.ts'
 import { isWrongSecret } from '../hosts/secret/check-secret.ts'
@@ -53,6 +53,7 @@ import { Sessions } from '../sessions/sessions.ts'
 import { loadGrammar } from '../sql/grammar.ts'
 import { Tiles } from '../tiles/tiles.ts'
 import { KeepUsage } from '../usage/keep-usage.ts'
+import { Repeated } from '../waiting/repeated.ts'
 import { unlessAborted } from '../waiting/unless-aborted.ts'
 import { Webhooks } from '../webhooks/webhooks.ts'
 import { startWorker } from '../worker/worker.ts'
@@ -161,7 +162,17 @@ function startRepair(installation: Installation, hostsLeft: readonly number[], s
   started.push({ name: 'repair', limitMs: 0, stop: () => stopping.abort() })
   void keepRepairing(installation, stopping.signal)
   void prepareLater(installation, hostsLeft, stopping.signal)
+  const reading = new Repeated(
+    () => loadUnread(installation),
+    readEveryMs,
+    (error) => installation.log.warn({ err: error }, 'cannot read the addresses of the hosts again'),
+  )
+  reading.start()
+  started.push({ name: 'addresses', limitMs: 0, stop: () => reading.stop() })
 }
+
+/** While the address of a host cannot be read here. */
+const readEveryMs = 5_000
 
 /** Started after the entry points, as the hosts are known only then. Stopped together with the work that it watches. */
 function startGuard({ databases, metrics, log, config }: Services, started: StartedParts): void {
