@@ -7,6 +7,7 @@ import { addressOf, type Host } from '../postgres/hosts.ts'
 import { adminTarget } from '../postgres/session-target.ts'
 import { templateName } from '../postgres/tenant-names.ts'
 import { isStandby } from '../postgres/wire/standby.ts'
+import { countDatabases } from './host-store.ts'
 
 /**
  * Checks that we are superuser on a host, that its cluster is not another host or another installation, and that a
@@ -52,8 +53,9 @@ function reasonOf(error: unknown): string {
 }
 
 /**
- * No other host may be the same cluster. One that does not answer cannot be compared, but a new cluster without our
- * databases is not it. The new address of a known host is not held up: it may be needed just then.
+ * No other host may be the same cluster. One that does not answer, or whose address this process cannot read, cannot be
+ * compared, but a new cluster without our databases is not it. The new address of a known host is not held up: it may be
+ * needed just then.
  */
 async function checkOthers(
   databases: Databases,
@@ -61,18 +63,43 @@ async function checkOthers(
   { id }: Host,
   isNew: boolean,
 ): Promise<void> {
-  const others = databases.hosts.all().filter((other) => other.id !== id)
-  const found = await Promise.all(
-    others.map((other) => describeCluster(databases, other.id).catch(() => undefined)),
-  )
-  const same = others.find((_, place) => found[place]?.identifier === identifier)
+  const others = await askOthers(databases, id)
+  const same = others.find(({ cluster }) => cluster?.identifier === identifier)
   if (same) throw errors.hostInvalid(`This cluster is the host '${same.name}' already`)
-  const silent = others.find((_, place) => !found[place])
+  const silent = others.find(({ cluster }) => !cluster)
   const { namespace } = databases
   if (isNew && silent && [namespace, templateName(namespace)].some((name) => names.includes(name)))
     throw errors.hostInvalid(
-      `The host '${silent.name}' does not answer, and this cluster has a database of this installation, so it may be that host: try again when that host answers`,
+      `${silent.isRead ? `The host '${silent.name}' does not answer` : `The address of the host '${silent.name}' cannot be read here (see the log)`}, and this cluster has a database of this installation, so it may be that host: try again when that host answers`,
     )
+}
+
+/**
+ * The name of another registered host that is the same cluster, or may be, as it cannot be asked. What is on the cluster
+ * may then be in use.
+ */
+export async function possibleTwin(databases: Databases, hostId: number): Promise<string | undefined> {
+  const [{ identifier }, others] = await Promise.all([
+    describeCluster(databases, hostId),
+    askOthers(databases, hostId),
+  ])
+  return others.find(({ cluster }) => !cluster || cluster.identifier === identifier)?.name
+}
+
+/** `cluster` is undefined if the host does not answer. One whose address this process cannot read is not asked. */
+type AskedHost = Readonly<{ name: string; isRead: boolean; cluster: Cluster | undefined }>
+
+/** All others that the control database has, known to this process or not. */
+async function askOthers(databases: Databases, hostId: number): Promise<readonly AskedHost[]> {
+  const { control, hosts } = databases
+  const others = (await countDatabases(control)).filter(({ id }) => id !== hostId)
+  const ask = (id: number) => describeCluster(databases, id).catch(() => undefined)
+  return Promise.all(
+    others.map(async ({ id, name }) => {
+      const isRead = hosts.has(id)
+      return { name, isRead, cluster: isRead ? await ask(id) : undefined }
+    }),
+  )
 }
 
 type Cluster = Readonly<{

@@ -2,10 +2,12 @@ import type { ClientBase } from 'pg'
 import { operator, recordAudit } from '../audit/audit-store.ts'
 import { announceChange, awaitCaches } from '../auth/change-feed.ts'
 import { errors } from '../errors.ts'
+import { answerWithin } from '../postgres/answer-within.ts'
 import { isControlDatabase } from '../postgres/control/control-database.ts'
 import type { Databases } from '../postgres/databases.ts'
 import { templateName } from '../postgres/tenant-names.ts'
 import { onConnection } from '../postgres/transaction.ts'
+import { possibleTwin } from './check-cluster.ts'
 import { deleteHostRow, forgetLeftovers, lockHost } from './host-store.ts'
 import type { Installation } from './installation.ts'
 import { loadHosts } from './load-hosts.ts'
@@ -30,18 +32,21 @@ export async function removeHost(installation: Installation, name: string, isLos
     })
     // The host is removed now, whatever becomes of the rest: a repeated removal would only say that there is none.
     const logLeft = (error: unknown) =>
-      log.warn(
+      log.error(
         { host: name, err: error },
         'a host is removed, but its databases of this installation may be left',
       )
     await awaitCaches(control, log).catch(logLeft)
-    if (!removed) return
+    if (!removed) return logLeft(new Error('its address cannot be read here'))
     hosts.forget(removed.id)
     const apart = databases.withHost(removed)
-    await dropOurs(apart, removed.id).catch(logLeft)
+    await answerWithin(longestDropMs, dropOurs(apart, removed.id, locked)).catch(logLeft)
     await apart.close()
   })
 }
+
+/** No other host is added or removed meanwhile. */
+const longestDropMs = 60_000
 
 async function deleteHost(tx: ClientBase, name: string, isLost: boolean): Promise<number> {
   const host = await lockHost(tx, name)
@@ -66,10 +71,15 @@ async function deleteHost(tx: ClientBase, name: string, isLost: boolean): Promis
 }
 
 /**
- * The template and the service's own database. If the latter is another installation's control database, both are kept.
+ * The template and the service's own database. If the latter is another installation's control database, both are kept;
+ * and so they are if another registered host may be the same cluster, or another process may add it again.
  */
-async function dropOurs(databases: Databases, hostId: number): Promise<void> {
+async function dropOurs(databases: Databases, hostId: number, locked: ClientBase): Promise<void> {
   const { namespace } = databases
   if (await isControlDatabase(databases, hostId)) return
-  for (const name of [templateName(namespace), namespace]) await dropDatabase(databases, hostId, name)
+  const twin = await possibleTwin(databases, hostId)
+  if (twin !== undefined) throw new Error(`the host '${twin}' may be the same cluster`)
+  const isStillLocked = async () => void (await locked.query('select'))
+  for (const name of [templateName(namespace), namespace])
+    await dropDatabase(databases, hostId, name, isStillLocked)
 }

@@ -14,6 +14,46 @@ import { newDataDir } from '../../support/service/data-dir.ts'
 import { newInstallation } from '../../support/service/installation.ts'
 import { eventually } from '../../support/service/setup.ts'
 
+test('a cluster is not added again while the address of its host cannot be read, and its databases stay', async (t) => {
+  const { service, start, cluster, certificate, namespace } = await house(t)
+  const databases = async () => {
+    const { rows } = await runSql(
+      { connectionString: cluster.url },
+      'select datname from pg_database where datname like $1 order by 1',
+      [`${namespace}%`],
+    )
+    return rows.map(({ datname }) => datname)
+  }
+  await rm(certificate)
+  const { hosts, close } = admin(await start())
+  t.after(close)
+  const again = { name: 'again', url: cluster.url }
+  await assert.rejects(
+    hosts.add(again),
+    /The address of the host 'second' cannot be read here .* so it may be that host/,
+  )
+  const fresh = await startHost(t)
+  assert.equal((await hosts.add({ name: 'third', url: fresh.url })).name, 'third')
+
+  const { control } = service.services.databases
+  const addByHand = () =>
+    control.query(
+      'insert into cartage.hosts (id, name, sealed_url) overriding system value values (98, $1, $2)',
+      [again.name, service.services.secrets.seal(again.url)],
+    )
+  const both = [namespace, `${namespace}_template`]
+  await addByHand()
+  await hosts.remove('again')
+  assert.deepEqual(await databases(), both, 'they may be those of the host that cannot be read')
+  await addByHand()
+  await writeFile(certificate, '')
+  await hosts.remove('again')
+  assert.deepEqual(await databases(), both, 'they are those of the other host')
+  await assert.rejects(hosts.add(again), /This cluster is the host 'second' already/)
+  for (const name of ['second', 'third']) await hosts.remove(name)
+  assert.deepEqual(await databases(), [])
+})
+
 test('a host stays in use while the file of its address is missing, and is used everywhere once it is back', async (t) => {
   const { service, start, certificate } = await house(t)
   const operator = admin(service)
