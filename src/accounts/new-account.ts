@@ -28,6 +28,12 @@ export function checkQuota(quotaBytes: number | undefined): void {
   }
 }
 
+export function checkKeyQuota(keys: number | null | undefined): void {
+  if (typeof keys === 'number' && !(Number.isInteger(keys) && keys >= 0 && keys < 2 ** 31)) {
+    throw errors.accountInvalid('api_key_quota must be a whole number of 0 or more, or null for the default')
+  }
+}
+
 /** A master token may be given, for a move from another installation. No other key may have it. */
 export async function checkMasterToken(installation: Installation, token: string | undefined): Promise<void> {
   if (token === undefined) return

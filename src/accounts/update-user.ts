@@ -11,7 +11,7 @@ import { hasSqlstate, sqlstate } from '../postgres/sqlstate.ts'
 import { inTransaction } from '../postgres/transaction.ts'
 import { type GivenLimits, readLimits } from './limits/check-limits.ts'
 import { limitJobs } from './limits/plan-store.ts'
-import { checkQuota } from './new-account.ts'
+import { checkKeyQuota, checkQuota } from './new-account.ts'
 import { updateUserRow, whyNotChanged } from './user-store.ts'
 
 export type WantedUserChanges = Readonly<{
@@ -90,13 +90,7 @@ function newOrgRole({ orgRole }: Account, { isOrgAdmin }: WantedUserChanges): Ac
 
 function checkChanges(account: Account, changes: WantedUserChanges): void {
   checkQuota(changes.quotaBytes)
-  const { apiKeyQuota } = changes
-  if (
-    typeof apiKeyQuota === 'number' &&
-    !(Number.isInteger(apiKeyQuota) && apiKeyQuota >= 0 && apiKeyQuota < 2 ** 31)
-  ) {
-    throw errors.accountInvalid('api_key_quota must be a whole number of 0 or more, or null for the default')
-  }
+  checkKeyQuota(changes.apiKeyQuota)
   if (changes.isOrgAdmin !== undefined && !account.organization) {
     throw errors.accountInvalid('Only a member of an organization can be its admin')
   }

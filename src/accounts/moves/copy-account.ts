@@ -5,6 +5,7 @@ import { newestOf } from '../../hosts/tenant-databases.ts'
 import { type DumpPrograms, findDumpPrograms } from '../../postgres/dump/find-programs.ts'
 import type { Session } from '../../postgres/session.ts'
 import { adminTarget } from '../../postgres/session-target.ts'
+import { checkSavedRecords } from '../restore/check-saved.ts'
 import { backupHostId } from '../restore/saved-user.ts'
 import { alignPrivileges, mayBackupGive, readPrivileges } from './access-lists.ts'
 import { fillViews, logInFirst } from './as-the-user.ts'
@@ -93,6 +94,7 @@ export async function copyAccount(installation: Installation, copy: Copy): Promi
     records: await readRecords(session),
     bytes: await sizeOf(session),
   }))
+  if (isFromBackup) checkSavedRecords(records)
   const before = picture(installation, database, move.fromHostId, roles)
   // Awaited later: until then a failure must not count as unhandled.
   before.catch(() => undefined)

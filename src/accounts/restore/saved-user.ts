@@ -8,6 +8,7 @@ import { firstHostId } from '../../postgres/hosts.ts'
 import { migrate, readMigrations } from '../../postgres/migrate.ts'
 import { adminTarget } from '../../postgres/session-target.ts'
 import { rolesOf } from '../tenant-roles.ts'
+import { checkSavedUser } from './check-saved.ts'
 import { readSavedKeys, type SavedKey } from './restore-store.ts'
 
 /** A backup that runs as a cluster of its own. This process knows it as a host that no control database has. */
@@ -42,6 +43,7 @@ export async function readSavedUser(
     return { account, keys: await readSavedKeys(session, account.userId) }
   })
   refuseForeign(account)
+  checkSavedUser(account, keys)
   await migrateTenant(installation.databases, backupHostId, account.database, installation.tenantMigrations)
   const roles = await admin.use(adminTarget(hosts, backupHostId), (session) =>
     rolesOf(session, account.masterRole),

@@ -1,6 +1,14 @@
 import type { FastifyRequest } from 'fastify'
 import type { KeyType, ReadFrom } from '../../contract/key-names.ts'
-import { defaultKeyName, keyOrders, keyTypes, masterKeyName, readFroms } from '../../contract/key-names.ts'
+import {
+  defaultKeyName,
+  isKeyDescription,
+  isPrintable,
+  keyOrders,
+  keyTypes,
+  masterKeyName,
+  readFroms,
+} from '../../contract/key-names.ts'
 import { maxKeyDescriptionLength, maxKeyNameLength } from '../../contract/limits.ts'
 import { isJsonObject, unknownMember } from '../../contract/text/json-object.ts'
 import { errors } from '../../errors.ts'
@@ -59,7 +67,7 @@ const nothingGiven = 'Give at least one of grants, description, expires_at and r
 
 function readColumns({ description, expires_at, read_from }: Parameters): Omit<WantedKeyChanges, 'grants'> {
   const faults = [
-    ...(description === undefined || isDescription(description) ? [] : [badDescription]),
+    ...(description === undefined || isKeyDescription(description) ? [] : [badDescription]),
     ...(expires_at === undefined || expires_at === null || zonedTime(expires_at) ? [] : [badTime]),
     ...(read_from === undefined || readFroms.some((known) => known === read_from) ? [] : [badReadFrom]),
   ]
@@ -71,11 +79,6 @@ function readColumns({ description, expires_at, read_from }: Parameters): Omit<W
     readFrom: read_from as ReadFrom | undefined,
   }
 }
-
-const isDescription = (value: unknown) =>
-  typeof value === 'string' &&
-  [...value].length <= maxKeyDescriptionLength &&
-  !/[^\P{Cc}\n\t]|\p{Cs}/u.test(value)
 
 const badDescription = `description must be a text of at most ${maxKeyDescriptionLength} characters`
 const badReadFrom = `read_from must be ${readFroms.join(' or ')}`
@@ -92,12 +95,9 @@ function faultsOfName(name: unknown): string[] {
     ...([...name].length > maxKeyNameLength
       ? [`Name is too long (maximum is ${maxKeyNameLength} characters)`]
       : []),
-    ...(unprintable.test(name) ? ['Name can only contain printable characters'] : []),
+    ...(isPrintable(name) ? [] : ['Name can only contain printable characters']),
   ]
 }
-
-/** Control characters, lone surrogates, line and paragraph separators. */
-const unprintable = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u
 
 type SectionType = keyof typeof grantShapes
 const sectionTypes = Object.keys(grantShapes) as SectionType[]
