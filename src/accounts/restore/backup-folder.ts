@@ -16,14 +16,15 @@ export async function listBackups(folder: string): Promise<readonly BackupDocume
     listing = listFolder(folder).finally(() => listings.delete(folder))
     listings.set(folder, listing)
   }
-  if (!(await settlesWithin(listing, longestListingMs)))
-    throw errors.restoreRefused('The folder of CARTAGE_BACKUP_DIR does not answer in time')
+  if (!(await settlesWithin(listing, longestWaitMs))) throw noAnswer()
   return listing
 }
 
 const listings = new Map<string, Promise<readonly BackupDocument[]>>()
 
-const longestListingMs = 20_000
+const longestWaitMs = 20_000
+
+const noAnswer = () => errors.restoreRefused('The folder of CARTAGE_BACKUP_DIR does not answer in time')
 
 async function listFolder(folder: string): Promise<readonly BackupDocument[]> {
   const names = await readdir(folder).catch((error: unknown) => {
@@ -52,17 +53,42 @@ async function describe(path: string, file: string): Promise<BackupDocument | un
   return { file, bytes: (await stat(path)).size, created_at, version, postgres, has_secret }
 }
 
-/** By its name in the folder: no other file can be named. The caller reads or destroys it. */
+/**
+ * By its name in the folder: no other file can be named. Nobody waits for longer than the folder may take. The caller reads
+ * or destroys it.
+ */
 export async function openFromFolder(folder: string, file: string): Promise<OpenBackup> {
   requireFolder(folder)
   if (!isBackupName(file)) throw errors.backupUnknown(file.slice(0, 100))
-  const opened = await readBackup(join(folder, file)).catch((error: unknown) => {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') throw errors.backupUnknown(file)
-    throw errors.restoreRefused(`The file '${file}' cannot be read: ${reasonOf(error)}`)
-  })
+  const open = () =>
+    readBackup(join(folder, file)).catch((error: unknown) => {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') throw errors.backupUnknown(file)
+      throw errors.restoreRefused(`The file '${file}' cannot be read: ${reasonOf(error)}`)
+    })
+  const opened = await openInTime(folder, open, (late) => late?.tar.destroy())
   if (!opened) throw errors.restoreRefused(`The file '${file}' is not a backup of Cartage`)
   return opened
 }
+
+/**
+ * Opens something in a folder, or throws when the folder takes too long: `close` gets what is opened later. Until then it is
+ * not asked again: a read that does not end keeps one of the few threads that all files of the process share.
+ */
+export async function openInTime<T>(
+  folder: string,
+  open: () => Promise<T>,
+  close: (late: T) => void,
+  ms = longestWaitMs,
+): Promise<T> {
+  if (silentFolders.has(folder)) throw noAnswer()
+  const opening = open()
+  if (await settlesWithin(opening, ms)) return opening
+  silentFolders.add(folder)
+  void opening.then(close, () => undefined).finally(() => silentFolders.delete(folder))
+  throw noAnswer()
+}
+
+const silentFolders = new Set<string>()
 
 function requireFolder(folder: string): void {
   if (!folder) throw errors.backupsOff()

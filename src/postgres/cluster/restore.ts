@@ -8,6 +8,7 @@ import { text } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
 import { keepingReserve, roomOfDisk } from '../../files/disk-room.ts'
 import type { Log } from '../../log/log.ts'
+import { eachInTime } from '../../waiting/each-in-time.ts'
 import { ClusterError } from './cluster-error.ts'
 import type { PostgresBinaries } from './find-binaries.ts'
 import { type ClusterHome, openHome } from './home.ts'
@@ -49,7 +50,7 @@ export async function restoreCluster(
       )
     const { draft } = work
     try {
-      const files = plainTar(tar)
+      const files = plainTar(eachInTime(tar, longestReadMs, noAnswer, signal))
       await unpack(work, isTemporary ? keepingRoom(files, draft) : files)
       await takeConfiguration(home, draft, isTemporary)
       await setPassword(work)
@@ -63,6 +64,11 @@ export async function restoreCluster(
     await lock.release()
   }
 }
+
+/** For the next bytes of the backup, which may be on another machine. */
+const longestReadMs = 300_000
+
+const noAnswer = () => new ClusterError('the file of the backup did not answer for 5 minutes')
 
 type Work = Readonly<{
   home: ClusterHome

@@ -35,3 +35,24 @@ test('a cancelled restore ends the program that checks the backup, and leaves no
     [],
   )
 })
+
+test('a cancelled restore does not wait for a file that does not answer, and leaves no files', async (t) => {
+  const dataDir = await newDataDir(t)
+  const stopping = new AbortController()
+  // As a file on a lost file server: neither a read nor the end of the stream is ever answered.
+  const tar = new Readable({ read: () => undefined, destroy: () => undefined })
+  const restoring = restoreCluster(dataDir, {
+    binaries: { directory: dataDir, major: 17 },
+    tar,
+    log: createLog('silent'),
+    signal: stopping.signal,
+    isTemporary: true,
+  })
+  const refused = assert.rejects(restoring, /given up/)
+  const drafts = async () => (await readdir(dataDir, { recursive: true })).filter((name) => /\.restore/.test(name))
+  await eventually(async () => assert.equal((await drafts()).length, 1), 30_000)
+  tar.destroy()
+  stopping.abort(new Error('given up'))
+  await refused
+  assert.deepEqual(await drafts(), [])
+})
