@@ -89,34 +89,37 @@ const privilegesSql = `
   where grantee = 0 or grantee in (select oid from role)
   order by 1, 2, 3, 4 nulls first, 5 nulls first, 6`
 
+/** What could not be made equal, and what is missing as it may not be given. */
+export type PrivilegesLeft = Readonly<{ different: readonly Privilege[]; notGiven: readonly Privilege[] }>
+
 /**
  * Makes the privileges on this host what they are on the other. Roles that gave a privilege give it again, so that it
- * can be taken back by them. GRANT and REVOKE run no code of a tenant. Returns what could not be made equal. The other
- * host may lie: see `nameableHere`.
+ * can be taken back by them. GRANT and REVOKE run no code of a tenant. The other host may lie: see `nameableHere`.
  */
 export async function alignPrivileges(
   administrator: Session,
   roles: readonly string[],
   wanted: readonly Privilege[],
   mayGive: (privilege: Privilege) => boolean,
-): Promise<readonly Privilege[]> {
+): Promise<PrivilegesLeft> {
   const wantedKeys = new Set(wanted.map(keyOf))
   const isNameable = await nameableHere(administrator, roles, wanted)
   for (let pass = 0; ; pass++) {
     const held = await readPrivileges(administrator, roles)
     const heldKeys = new Set(held.map(keyOf))
-    const missing = wanted.filter((privilege) => !heldKeys.has(keyOf(privilege)))
+    const lacking = wanted.filter((privilege) => !heldKeys.has(keyOf(privilege)))
+    const missing = lacking.filter(mayGive)
     const surplus = held.filter((privilege) => !wantedKeys.has(keyOf(privilege)))
-    if (missing.length + surplus.length === 0 || pass === mostPasses) return [...missing, ...surplus]
+    if (missing.length + surplus.length === 0 || pass === mostPasses)
+      return { different: [...missing, ...surplus], notGiven: lacking.filter((each) => !mayGive(each)) }
     for (const privilege of surplus) await apply(administrator, privilege, 'revoke')
-    for (const privilege of missing)
-      if (isNameable(privilege) && mayGive(privilege)) await apply(administrator, privilege, 'grant')
+    for (const privilege of missing) if (isNameable(privilege)) await apply(administrator, privilege, 'grant')
   }
 }
 
 /**
  * What the operator gives by hand stays out of the reach of a backup: who wrote the backup would choose the functions and
- * catalogs of the server that the user may use.
+ * catalogs of the server that the user may use. So does what a role that is none of the account's has given.
  */
 export const mayBackupGive = ({ kind, object, grantor }: Privilege) =>
   grantor !== null || kind === 'database' || (kind === 'schema' && object === 'public')

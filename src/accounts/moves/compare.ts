@@ -2,7 +2,7 @@ import { errors } from '../../errors.ts'
 import type { Installation } from '../../hosts/installation.ts'
 import type { Session } from '../../postgres/session.ts'
 import { adminTarget, type SessionTarget } from '../../postgres/session-target.ts'
-import { readPrivileges } from './access-lists.ts'
+import { type Privilege, readPrivileges } from './access-lists.ts'
 import { moverOf } from './mover.ts'
 import { readRecords } from './new-place.ts'
 import { readOwned } from './owners.ts'
@@ -36,10 +36,7 @@ export async function picture(
   const seen = new Map<string, string>()
   await admin.use(adminTarget(hosts, hostId, database), async (session) => {
     const note = (what: string, things: readonly unknown[]) => {
-      for (const thing of things) {
-        const { value, ...name } = thing as { value?: string }
-        seen.set(`${what} ${Object.values(name).join(' ')}`, value ?? '')
-      }
+      for (const thing of things) seen.set(lineOf(what, thing), (thing as { value?: string }).value ?? '')
     }
     note('object', await readOwned(session, roles))
     note('privilege', await readPrivileges(session, roles))
@@ -55,6 +52,18 @@ export async function picture(
       seen.set(`rows of ${name}`, await sumOf(session, name, kind))
   })
   return seen
+}
+
+function lineOf(what: string, thing: unknown): string {
+  const { value, ...name } = thing as { value?: string }
+  return `${what} ${Object.values(name).join(' ')}`
+}
+
+/** The same without these privileges, which the copy is not to have. */
+export function withoutPrivileges(whole: Picture, privileges: readonly Privilege[]): Picture {
+  const left = new Map(whole)
+  for (const privilege of privileges) left.delete(lineOf('privilege', privilege))
+  return left
 }
 
 /** A definition may be large, and all of them are kept. */

@@ -7,9 +7,9 @@ import type { Session } from '../../postgres/session.ts'
 import { adminTarget } from '../../postgres/session-target.ts'
 import { checkSavedRecords } from '../restore/check-saved.ts'
 import { backupHostId } from '../restore/saved-user.ts'
-import { alignPrivileges, mayBackupGive, readPrivileges } from './access-lists.ts'
+import { alignPrivileges, mayBackupGive, type Privilege, readPrivileges } from './access-lists.ts'
 import { fillViews, logInFirst } from './as-the-user.ts'
-import { type Picture, picture } from './compare.ts'
+import { type Picture, picture, withoutPrivileges } from './compare.ts'
 import { copyData } from './copy-data.ts'
 import { type Household, mastersOf } from './household.ts'
 import type { Move, Way } from './move.ts'
@@ -96,7 +96,7 @@ export async function copyAccount(installation: Installation, copy: Copy): Promi
   }))
   if (isFromBackup) checkSavedRecords(records)
   const before = picture(installation, database, move.fromHostId, roles)
-  // Awaited later: until then a failure must not count as unhandled.
+  // Awaited later, like what follows from it: until then a failure must not count as unhandled.
   before.catch(() => undefined)
   const size = () => on(move.toHostId, sizeOf)
   const fits = <T>(work: (late: AbortSignal) => Promise<T>) =>
@@ -105,23 +105,40 @@ export async function copyAccount(installation: Installation, copy: Copy): Promi
   const filled = await fits((late) => copyData(installation, { ...copy, privileges, signal: late, onBytes }))
   signal.throwIfAborted()
   await noteProgress(80)
-  await on(move.toHostId, async (session) => {
+  const notGiven = await on(move.toHostId, async (session) => {
     await giveToOwners(session, roles, owned)
     await writeRecords(session, records)
-    const different = await alignPrivileges(
-      session,
-      roles,
-      privileges,
-      isFromBackup ? mayBackupGive : () => true,
-    )
-    if (different[0])
-      throw errors.moveFailed(`A privilege could not be copied: ${JSON.stringify(different[0])}`)
+    const left = await alignPrivileges(session, roles, privileges, isFromBackup ? mayBackupGive : () => true)
+    if (left.different[0])
+      throw errors.moveFailed(`A privilege could not be copied: ${JSON.stringify(left.different[0])}`)
+    return left.notGiven
   })
+  if (notGiven.length > 0) tellNotGiven(installation, household, notGiven)
   signal.throwIfAborted()
   await on(move.toHostId, (session) => writeQuotas(session, records))
   await fits((late) => fillViews(installation, household, move, filled, late))
-  return { before, after: () => picture(installation, database, move.toHostId, roles) }
+  const wanted = before.then((whole) => withoutPrivileges(whole, notGiven))
+  wanted.catch(() => undefined)
+  return {
+    before: wanted,
+    after: () => picture(installation, database, move.toHostId, roles),
+  }
 }
+
+/** An error, so that commands show it: the operator has to do something. */
+function tellNotGiven({ log }: Installation, { members }: Household, privileges: readonly Privilege[]): void {
+  const shown = privileges
+    .slice(0, mostShown)
+    .map(
+      ({ privilege, kind, object, grantee }) => `${privilege} on ${kind} ${object} to ${grantee ?? 'public'}`,
+    )
+  log.error(
+    { user: members[0]!.username, privileges: shown, count: privileges.length },
+    'privileges that were given by hand are not restored: give them again where they are meant',
+  )
+}
+
+const mostShown = 50
 
 /** Without a quota code of the tenant that runs meanwhile could fill the disk of the other host. */
 async function whileItFits<T>(

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { access, readFile, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { tarEntry } from '../../../src/cli/backup/tar-entry.ts'
 import { cartage } from '../../support/http/call.ts'
 import { startHost } from '../../support/postgres/two-hosts.ts'
 import { runSql } from '../../support/runner/namespace.ts'
-import { newDataDir } from '../../support/service/data-dir.ts'
+import { embeddedSuperuser, newDataDir } from '../../support/service/data-dir.ts'
 import { startEmbedded } from '../../support/service/embedded-service.ts'
 import { clientAt, emptyServer } from '../../support/service/empty-server.ts'
 import { startCartage } from '../../support/service/processes.ts'
@@ -24,6 +24,7 @@ test('a whole backup is restored into an own PostgreSQL server, under its own se
   await clientOf('alice', keyToken).sql(keySchema)
   await alice.tables.setPrivacy('parts', 'PUBLIC')
   await bob.sql('create table worked (n integer)')
+  await giveByHand(t, dataDir)
   const done = await bob.jobs.finished((await bob.jobs.create('insert into worked values (1)')).job_id)
   const { job_id: running } = await bob.jobs.create(['insert into worked values (2)', 'select pg_sleep(15)'])
   await eventually(async () => {
@@ -49,6 +50,13 @@ test('a whole backup is restored into an own PostgreSQL server, under its own se
     /^restored the installation of \S+ with 2 users; its secret is CARTAGE_SECRET now\n$/,
     restored.err,
   )
+  const told = restored.err.split('\n').filter((line) => line.includes('given by hand are not restored'))
+  assert.equal(told.length, 1, restored.err)
+  for (const text of [
+    'REFERENCES on table public.cities to ',
+    'EXECUTE on routine pg_catalog.pg_stat_file(pg_catalog.text) to ',
+  ])
+    assert.ok(told[0]!.includes(text), told[0])
   await assert.rejects(access(join(env.CARTAGE_DATA_DIR, 'restore')), { code: 'ENOENT' })
   const again = await cartage({ ...env, ...passphrase }, 'restore', file)
   assert.deepEqual([again.code, /has a database cartage:/.test(again.err)], [1, true], again.err)
@@ -65,6 +73,23 @@ test('a whole backup is restored into an own PostgreSQL server, under its own se
   assert.ok(!/^fail(?!.*: durability:)/m.test(checked.out), checked.out)
   assert.equal(await process.stop(), 0)
 })
+
+/** Of alice: to a role that is none of hers, by that role to hers, and what only an operator can give. */
+async function giveByHand(t: TestContext, dataDir: string): Promise<void> {
+  const control = await embeddedSuperuser(t, dataDir, 'cartage')
+  const { rows } = await control.query<{ role: string }>(
+    `select master_role as role from cartage.users where username = 'alice'`,
+  )
+  const { role } = rows[0]!
+  const superuser = await embeddedSuperuser(t, dataDir, role)
+  await superuser.query(`create role watcher;
+    grant usage on schema public to watcher;
+    grant references on public.cities to watcher with grant option;
+    set role watcher;
+    grant references on public.cities to ${role}_public;
+    reset role;
+    grant execute on function pg_catalog.pg_stat_file(text) to ${role}`)
+}
 
 async function tornCopy(file: string): Promise<string> {
   const torn = `${file}.torn`
