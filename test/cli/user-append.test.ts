@@ -3,8 +3,11 @@ import { mkdtemp, readFile, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { cartage, connection } from '../support/http/call.ts'
-import { setup } from '../support/service/setup.ts'
+import pg from 'pg'
+import type { Config } from '../../src/config/config.ts'
+import { beginCartage, cartage, connection } from '../support/http/call.ts'
+import { withDatabase } from '../support/runner/namespace.ts'
+import { eventually, setup, sharedCluster } from '../support/service/setup.ts'
 
 test('appended rows get points like the rows before them', async (t) => {
   const { house, me, file } = await setupFile(t, 'name,lon,lat\nEtna,14.9,37.7\n')
@@ -75,6 +78,36 @@ test('an upsert without --points replaces no geometry that is not the point of i
   assert.deepEqual(await geometries('areas'), ['ST_Point', 'ST_Point'])
 })
 
+test('an upsert goes on without moving points if the check of all geometries takes too long, and says so', async (t) => {
+  const { house, me, file } = await setupFile(t, 'id,x,y\n1,14.9,37.7\n', { queryTimeoutMs: 1_000 })
+  await house.user.sql(`create table spots (id int primary key, x float8, y float8, the_geom geometry(Geometry, 4326));
+    insert into spots values (1, 1, 2, st_setsrid(st_makepoint(1, 2), 4326))`)
+  const { url } = await sharedCluster()
+  const holder = new pg.Client({ connectionString: withDatabase(url, house.user.account.database) })
+  // If the test fails, the end of its database ends this connection.
+  holder.on('error', () => undefined)
+  await holder.connect()
+  await holder.query('begin; lock table public.spots in access exclusive mode')
+  const { ended } = beginCartage(me, ['import', file, 'spots', '--upsert', 'id'])
+  // On another session: a transaction sees the activity at its first look.
+  const waiting = async () => {
+    const { rows } = await house.admin(
+      `select from pg_stat_activity where wait_event_type = 'Lock' and query like '%st_makepoint%' and datname = $1`,
+      [house.user.account.database],
+    )
+    return rows.length
+  }
+  await eventually(async () => assert.equal(await waiting(), 1))
+  await eventually(async () => assert.equal(await waiting(), 0))
+  await holder.end()
+  const done = await ended
+  assert.equal(done.code, 0, done.err)
+  assert.match(done.err, /spots is too large to see in time whether each geometry is the point of its row/)
+  assert.match(done.err, /the_geom is not changed: --points x,y makes points/)
+  const { rows } = await house.user.sql('select x, st_astext(the_geom) as at from spots')
+  assert.deepEqual(rows, [{ x: 14.9, at: 'POINT(1 2)' }])
+})
+
 test('points that cannot be made are refused before a row is appended', async (t) => {
   const { house, me, file } = await setupFile(t, 'name,lon,lat\nEtna,14.9,37.7\n')
   await house.user.sql('create table bare (name text, lon float8, lat float8)')
@@ -98,8 +131,8 @@ test('points that cannot be made are refused before a row is appended', async (t
   assert.equal((await append('texts')).code, 0)
 })
 
-async function setupFile(t: Parameters<typeof setup>[0], text: string) {
-  const house = await setup(t, { worker: true })
+async function setupFile(t: Parameters<typeof setup>[0], text: string, config: Partial<Config> = {}) {
+  const house = await setup(t, { worker: true, config })
   const file = join(await mkdtemp(join(tmpdir(), 'append-')), 'rows.csv')
   await writeFile(file, text)
   return { house, me: connection(house), file }

@@ -1,7 +1,9 @@
+import { hasCode } from '../../../client/cartage-error.ts'
 import { quoteLiteral, quoteName } from '../../../contract/text/quote.ts'
 import { importTarget, isNumber, type Points } from '../../../file-import/import-plan.ts'
 import type { ImportWishes, PlannedImport } from '../../../file-import/plan-import.ts'
 import { UsageError } from '../../command-error.ts'
+import type { Terminal } from '../../terminal.ts'
 import type { Service } from '../service.ts'
 
 /** Types by name. */
@@ -38,17 +40,22 @@ export function checkPoints({ points, table, known }: ImportWishes): void {
 
 /**
  * The points of an upsert without --points: those of the file, if each geometry of the table is the point of its
- * coordinates. Other geometries, such as areas or points moved by hand, are never replaced.
+ * coordinates. Other geometries, such as areas or points moved by hand, are never replaced. The check reads the whole table:
+ * if the time for a statement is too short for it, no point moves, and the command goes on and says so.
  */
 export async function pointsOfUpdated(
   { client, signal }: Service,
+  terminal: Terminal,
   { plan, possiblePoints }: Pick<PlannedImport, 'plan' | 'possiblePoints'>,
   { points, known }: ImportWishes,
 ): Promise<ImportWishes['points']> {
   const isChosen = points !== undefined || plan.points || !possiblePoints || !known
   if (isChosen || !known.has(possiblePoints.lon) || !known.has(possiblePoints.lat)) return points
-  const { rows } = await client.sql<{ others: boolean }>(othersSql(importTarget(plan), possiblePoints), {
-    signal,
+  const check = othersSql(importTarget(plan), possiblePoints)
+  const { rows } = await client.sql<{ others: boolean }>(check, { signal }).catch((error: unknown) => {
+    if (!hasCode(error, 'statement-timeout')) throw error
+    terminal.say(`${plan.table} is too large to see in time whether each geometry is the point of its row`)
+    return { rows: [{ others: true }] }
   })
   return rows[0]!.others ? null : possiblePoints
 }

@@ -125,7 +125,12 @@ export const importCommand: UserCommand = {
       const known = await columnsOf(service, wishes)
       const intoTable = { ...wishes, known }
       checkPoints(intoTable)
-      const points = await pointsOfUpdated(service, planImport(file, reading, intoTable), intoTable)
+      const points = await pointsOfUpdated(
+        service,
+        call.terminal,
+        planImport(file, reading, intoTable),
+        intoTable,
+      )
       return proceed(call, file, reading, { ...intoTable, points }, service)
     })
   },
