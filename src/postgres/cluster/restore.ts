@@ -144,7 +144,8 @@ async function run(
     ...home.identity,
   })
   const ended = ending(child, signal)
-  const words = text(child.stderr)
+  // Of a program that could not be started nobody reads it.
+  const words = text(child.stderr).catch(() => '')
   const trouble = pipeline(input, child.stdin).then(
     () => undefined,
     // The program ended early and says why; or our input was broken.

@@ -49,7 +49,8 @@ test('a cancelled restore does not wait for a file that does not answer, and lea
     isTemporary: true,
   })
   const refused = assert.rejects(restoring, /given up/)
-  const drafts = async () => (await readdir(join(dataDir, 'postgres')).catch(() => [])).filter((name) => name.endsWith('.restore'))
+  const drafts = async () =>
+    (await readdir(join(dataDir, 'postgres')).catch(() => [])).filter((name) => name.endsWith('.restore'))
   await eventually(async () => assert.equal((await drafts()).length, 1), 30_000)
   tar.destroy()
   stopping.abort(new Error('given up'))
