@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { chmod, mkdtemp, readFile } from 'node:fs/promises'
+import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -15,6 +15,7 @@ test('a statement that takes PostgreSQL down each time runs ten times, then it f
   const tenant = await embeddedSuperuser(t, dataDir, rows[0]!.name)
   tenant.on('error', () => undefined)
   const folder = await mkdtemp(join(tmpdir(), 'crashing-'))
+  t.after(() => rm(folder, { recursive: true, force: true }))
   // PostgreSQL writes into it as its own user.
   await chmod(folder, 0o777)
   const attempts = join(folder, 'attempts')
