@@ -7,7 +7,7 @@ import { wholeWorld } from '../layer-sql.ts'
 import type { Maps, OpenedMap } from '../maps.ts'
 
 /** `version`: that the rows had before they were read. */
-type KnownBounds = Readonly<{ version: string; bounds: Bounds | null }>
+type KnownBounds = Readonly<{ version: string | null; bounds: Bounds | null }>
 
 /** The boxes around the rows of maps. One for each process. */
 export class MapBounds {
@@ -24,7 +24,8 @@ export class MapBounds {
 
   /**
    * Null if the box is not known. As with tiles, a stored box is told only if the readers of the map may still read the same
-   * rows. If changes cannot be detected, the rows are read each time, once for all who ask meanwhile.
+   * rows. If changes cannot be detected, a box is read each time, once for all who ask meanwhile; that there is none, or
+   * that it takes too long, is remembered for some seconds.
    */
   async find(map: OpenedMap, gone: AbortLike): Promise<Bounds | null> {
     const version = await this.#maps.versionOf(map, gone)
@@ -35,8 +36,8 @@ export class MapBounds {
       return this.#read(map, allGone)
     })
     // A query that was too slow may be fast enough later.
-    const ttl = bounds ? 0 : unknownMs
-    if (version !== null) this.#known.set(map.id, { version, bounds }, { ttl })
+    if (!bounds) this.#known.set(map.id, { version, bounds }, { ttl: unknownMs })
+    else if (version !== null) this.#known.set(map.id, { version, bounds })
     return bounds
   }
 
