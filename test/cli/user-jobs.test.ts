@@ -96,14 +96,17 @@ test('`cartage job follow` and `job status` show how far PostgreSQL says that a 
   const terminal = inTerminal(t, me, shellLine('job', 'follow', out.trim()))
   await eventually(() => assert.match(terminal.shown(), /█+░+ \d+ % {2}building index/), 60_000)
   const piped = await cartage(me, 'job', 'status', out.trim())
-  assert.match(piped.out, /^[0-9a-f-]{36} running: \d+ %, building index/)
+  assert.match(piped.out, /^[0-9a-f-]{36} running \(\d+ %, building index[^\n]*\)\n$/)
   const json = JSON.parse((await cartage(me, 'job', 'status', out.trim(), '--json')).out)
   assert.match(json.progress.phase, /^building index/)
   const drawn = inTerminal(t, me, shellLine('job', 'status', out.trim()))
   assert.equal(await drawn.ended, 0)
   assert.match(drawn.shown(), /█+░+ \d+ % {2}building index[^\n]*\n(\S*)?running\r\n$/)
   const { out: waiting } = await cartage(me, 'job', 'run', 'select 1', 'select 2', '--detach')
-  assert.match((await cartage(me, 'job', 'status', waiting.trim())).out, / pending: waiting: 1 job ahead\n$/)
+  assert.match(
+    (await cartage(me, 'job', 'status', waiting.trim())).out,
+    / pending \(waiting: 1 job ahead\)\n$/,
+  )
   await cartage(me, 'job', 'cancel', waiting.trim())
   await cartage(me, 'job', 'cancel', out.trim())
   assert.notEqual(await terminal.ended, 0)

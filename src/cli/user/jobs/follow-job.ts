@@ -115,8 +115,9 @@ export const jobResult = (job: FullJobDocument): CommandResult => ({
   lines: [`${job.job_id} ${stateOf(job)}`],
 })
 
-/** The status, with its reason or how far it is. `isDrawn`: the view shows that already. */
+/** The status, with its reason or, as a word of its own for scripts, how far it is. `isDrawn`: the view shows that already. */
 export function stateOf(job: FullJobDocument, isDrawn = false): string {
-  const told = job.failed_reason ?? (isDrawn ? undefined : progressText(job))
-  return told ? `${job.status}: ${told}` : job.status
+  if (job.failed_reason) return `${job.status}: ${job.failed_reason}`
+  const progress = isDrawn ? undefined : progressText(job)
+  return progress ? `${job.status} (${progress})` : job.status
 }
