@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import { addRunTimes, type RunTime } from '../jobs/progress/run-time-store.ts'
-import { fingerprintOf } from '../sql/fingerprint.ts'
+import { fingerprintOf, longestParsed } from '../sql/fingerprint.ts'
 import { nextTurn } from '../waiting/next-turn.ts'
 
 type TimedRun = Readonly<{ userId: number; statement: string; durationMs: number }>
@@ -19,7 +19,7 @@ export class RunTimes {
   }
 
   note(run: TimedRun): void {
-    if (this.#runs.length === mostRuns) return
+    if (this.#runs.length === mostRuns || isOneOfMany(run)) return
     this.#runs.push(run)
     this.#timer ??= setTimeout(() => void this.flush(), flushMs).unref()
   }
@@ -39,6 +39,13 @@ export class RunTimes {
     if (known.length > 0) await addRunTimes(this.#control, known).catch(() => undefined)
   }
 }
+
+/**
+ * Such as an INSERT with its values: its text comes only once, and would replace the times of statements that come each
+ * night. Nobody asks when it will be done.
+ */
+const isOneOfMany = ({ statement, durationMs }: TimedRun) =>
+  statement.length > longestParsed && durationMs < 1_000
 
 const flushMs = 1_000
 const mostRuns = 1_000
