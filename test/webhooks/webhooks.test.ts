@@ -117,16 +117,18 @@ test('of the messages of one job to one address the oldest goes first, and the o
     assert.equal(body.deliveries.length, 2)
   })
   const types = hook.got().map(({ body }) => body.type)
-  assert.deepEqual(types, [...Array(4).fill('job.done'), 'job.failed'])
+  // A slow machine may send the first message once more before it is hurried.
+  assert.equal(types.pop(), 'job.failed')
+  assert.ok(types.length >= 4 && types.every((type) => type === 'job.done'), types.join())
 })
 
-/** Waits until the outcome of this attempt of the oldest message is written. */
+/** Waits until the outcome of this attempt of the oldest message, or of a later one, is written. */
 const attempted = ({ user }: House, attempt: number) =>
   eventually(async () => {
     const { body } = await ask(user, 'GET', 'webhooks/deliveries?status=pending')
     const { attempts, next_attempt_at: next, updated_at: at } = body.deliveries.at(-1)
-    assert.equal(attempts, attempt)
-    assert.notEqual(Date.parse(next) - Date.parse(at), 30_000, 'the attempt is still under way')
+    assert.ok(attempts >= attempt, String(attempts))
+    assert.ok(Math.abs(Date.parse(next) - Date.parse(at) - 30_000) > 50, 'the attempt is still under way')
   })
 
 test('`on` chooses which ends are sent, and a cancelled job is sent too', async (t) => {

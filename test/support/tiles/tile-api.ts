@@ -110,6 +110,8 @@ export async function lockTable(
   const url = new URL(keys.adminUrl)
   url.pathname = `/${user.account.database}`
   const client = new pg.Client({ connectionString: url.href })
+  // If the test fails before the lock is given back, the end of its database ends this connection.
+  client.on('error', () => undefined)
   await client.connect()
   await client.query(`begin; lock table ${schema}.${table} in access exclusive mode`)
   return () => client.end()
