@@ -13,9 +13,8 @@ import { requestJson } from './request.ts'
  */
 export async function startJob(query: JobQuery, like?: FullJobDocument): Promise<JobDocument> {
   const headers = { 'idempotency-key': randomId() }
-  const address = like ? 'createJobByV4' : jobAddresses(query).create
-  const { name, labels, retry }: JobOptions = like ?? {}
-  const send = () => requestJson<JobDocument>(address, { json: { query, name, labels, retry }, headers })
+  const { operation, json } = jobRequest(query, like)
+  const send = () => requestJson<JobDocument>(operation, { json, headers })
   const job = await send().catch(async (error: unknown) => {
     if (!(error instanceof UnreachableError)) throw error
     await Promise.race([waitForService(), new Promise((resolve) => setTimeout(resolve, restartMs))])
@@ -23,6 +22,13 @@ export async function startJob(query: JobQuery, like?: FullJobDocument): Promise
   })
   await rememberJob(job)
   return job
+}
+
+/** The request that queues a job. */
+export function jobRequest(query: JobQuery, like?: FullJobDocument) {
+  if (!like) return { operation: jobAddresses(query).create, json: { query } }
+  const { name, labels, retry }: JobOptions = like
+  return { operation: 'createJobByV4', json: { query, name, labels, retry } } as const
 }
 
 /** With `waitSeconds` the answer comes when the job has ended, or after that time. */

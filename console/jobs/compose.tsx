@@ -1,9 +1,9 @@
 import { useState } from 'preact/hooks'
-import type { JobQuery } from '../../src/contract/documents.ts'
-import { charactersOf, jobAddresses } from '../../src/contract/job-items.ts'
+import type { FullJobDocument, JobQuery } from '../../src/contract/documents.ts'
+import { charactersOf } from '../../src/contract/job-items.ts'
 import { maxLongJobCharacters } from '../../src/contract/limits.ts'
 import { curlLine } from '../api/curl.ts'
-import { changeJob, readFullJob, startJob } from '../api/jobs.ts'
+import { changeJob, jobRequest, readFullJob, startJob } from '../api/jobs.ts'
 import { session } from '../api/session.ts'
 import { hrefOf, navigate, pathTo } from '../parts/browser/route.ts'
 import { CodeBlock } from '../parts/code-block.tsx'
@@ -30,6 +30,7 @@ export function ChangeJob({ id, isCopy }: Readonly<{ id: string; isCopy: boolean
             title="New job"
             act="Start job"
             begun={composedOf(job)}
+            like={job}
             send={(query) => startJob(query, job)}
           />
         ) : (
@@ -49,13 +50,16 @@ type FormProps = Readonly<{
   title: string
   act: string
   begun: ComposedJob
+  /** The job of which it is a copy. */
+  like?: FullJobDocument
   send: (query: JobQuery) => Promise<Readonly<{ job_id: string }>>
 }>
 
-function JobForm({ title, act, begun, send }: FormProps) {
+function JobForm({ title, act, begun, like, send }: FormProps) {
   const [job, change] = useState(begun)
   const { isBusy, error, begin } = useWork()
   const query = queryOf(job)
+  const { operation, json } = jobRequest(query, like)
   const submit = (event: Event) => {
     event.preventDefault()
     void begin(async () => navigate(pathTo('jobs', (await send(query)).job_id)))
@@ -79,14 +83,11 @@ function JobForm({ title, act, begun, send }: FormProps) {
         </div>
         <aside class="stack" aria-label="Request">
           <h2>Request</h2>
-          <CodeBlock label="Request as JSON" text={JSON.stringify({ query }, null, 2)} />
+          <CodeBlock label="Request as JSON" text={JSON.stringify(json, null, 2)} />
           <Length characters={charactersOf(query)} />
           <CodeBlock
             label="Request with curl"
-            text={curlLine(jobAddresses(query).create, {
-              username: session.value!.username,
-              json: { query },
-            })}
+            text={curlLine(operation, { username: session.value!.username, json })}
           />
           {error !== undefined && <ErrorNotice error={error} />}
           <div class="row">
