@@ -89,7 +89,7 @@ const privilegesSql = `
   where grantee = 0 or grantee in (select oid from role)
   order by 1, 2, 3, 4 nulls first, 5 nulls first, 6`
 
-/** What could not be made equal, and what is missing as it may not be given. */
+/** What could not be made equal, and what was left out as it may not be given. */
 export type PrivilegesLeft = Readonly<{ different: readonly Privilege[]; notGiven: readonly Privilege[] }>
 
 /**
@@ -102,20 +102,27 @@ export async function alignPrivileges(
   wanted: readonly Privilege[],
   mayGive: (privilege: Privilege) => boolean,
 ): Promise<PrivilegesLeft> {
-  const wantedKeys = new Set(wanted.map(keyOf))
   const isNameable = await nameableHere(administrator, roles, wanted)
+  const here = new Set((await readPrivileges(administrator, roles)).map(keyOf))
+  // What may not be given is here already if every user has it.
+  const isGiven = (each: Privilege) =>
+    mayGive(each) || (here.has(keyOf(each)) && each.object !== largeObjectMaker)
+  const given = wanted.filter(isGiven)
+  const givenKeys = new Set(given.map(keyOf))
   for (let pass = 0; ; pass++) {
     const held = await readPrivileges(administrator, roles)
     const heldKeys = new Set(held.map(keyOf))
-    const lacking = wanted.filter((privilege) => !heldKeys.has(keyOf(privilege)))
-    const missing = lacking.filter(mayGive)
-    const surplus = held.filter((privilege) => !wantedKeys.has(keyOf(privilege)))
+    const missing = given.filter((privilege) => !heldKeys.has(keyOf(privilege)))
+    const surplus = held.filter((privilege) => !givenKeys.has(keyOf(privilege)))
     if (missing.length + surplus.length === 0 || pass === mostPasses)
-      return { different: [...missing, ...surplus], notGiven: lacking.filter((each) => !mayGive(each)) }
+      return { different: [...missing, ...surplus], notGiven: wanted.filter((each) => !isGiven(each)) }
     for (const privilege of surplus) await apply(administrator, privilege, 'revoke')
     for (const privilege of missing) if (isNameable(privilege)) await apply(administrator, privilege, 'grant')
   }
 }
+
+/** The right to it is given to a user for the time of a copy, and stays only if it had it before. */
+export const largeObjectMaker = 'pg_catalog.lo_create(pg_catalog.oid)'
 
 /**
  * What the operator gives by hand stays out of the reach of a backup: who wrote the backup would choose the functions and

@@ -9,6 +9,7 @@ import type { Session } from '../../postgres/session.ts'
 import { adminTarget } from '../../postgres/session-target.ts'
 import { masterRoleOfKey } from '../../postgres/tenant-names.ts'
 import { admitToDatabase, createRoles, tenantRoleAttributes } from '../tenant-roles.ts'
+import { largeObjectMaker } from './access-lists.ts'
 import type { Household } from './household.ts'
 
 /** Refuses a host that has something of these names: it would be overwritten. */
@@ -62,7 +63,7 @@ async function admitMember(
   await admitToDatabase(databases, account, [])
   // For large objects that an operator has given the user. The access lists are made equal later, so it is for the copy only.
   await databases.admin.use(adminTarget(databases.hosts, hostId, account.database), (session) =>
-    session.query(`grant execute on function pg_catalog.lo_create(oid) to ${quoteName(masterRole)}`),
+    session.query(`grant execute on function ${largeObjectMaker} to ${quoteName(masterRole)}`),
   )
 }
 

@@ -55,6 +55,7 @@ test('a whole backup is restored into an own PostgreSQL server, under its own se
   for (const text of [
     'REFERENCES on table public.cities to ',
     'EXECUTE on routine pg_catalog.pg_stat_file(pg_catalog.text) to ',
+    'EXECUTE on routine pg_catalog.lo_create(pg_catalog.oid) to ',
   ])
     assert.ok(told[0]!.includes(text), told[0])
   await assert.rejects(access(join(env.CARTAGE_DATA_DIR, 'restore')), { code: 'ENOENT' })
@@ -88,6 +89,7 @@ async function giveByHand(t: TestContext, dataDir: string): Promise<void> {
     set role watcher;
     grant references on public.cities to ${role}_public;
     reset role;
+    grant execute on function pg_catalog.lo_create(oid) to ${role};
     grant execute on function pg_catalog.pg_stat_file(text) to ${role}`)
 }
 
