@@ -51,7 +51,8 @@ async function runProgram(
   client.gone.addEventListener('abort', stop)
   void program.ended.then(({ isOk }) => isOk || stop())
   try {
-    await writeThrough(program, queries, principal, query, { ...client, gone: ending.signal as AbortLike })
+    const gone = ending.signal as AbortLike
+    await writeThrough(program, queries, principal, query, { ...client, gone, left: client.gone })
   } finally {
     client.gone.removeEventListener('abort', stop)
     program.kill()
@@ -59,15 +60,21 @@ async function runProgram(
   }
 }
 
+/** `gone`: the client has left, or the program has failed. `left`: the client has left. */
+type StoppableClient = ProgramClient & Readonly<{ left: AbortLike }>
+
 /** The rows go through the program to the client. */
 async function writeThrough(
   program: FileProgram,
   queries: Queries,
   principal: Principal,
   query: ProgramQuery,
-  { gone, open, warn, wait, reader }: ProgramClient,
+  { gone, left, open, warn, wait, reader }: StoppableClient,
 ): Promise<void> {
   const cut = new AbortController()
+  // Node.js never ends a write that a client has left.
+  if (left.aborted) cut.abort()
+  left.addEventListener('abort', () => cut.abort())
   const sent = pipeline(program.stdout, lateAnswer(program, query.format, open), { signal: cut.signal })
   sent.catch(() => undefined)
   const { sink, isTooLong } =
@@ -78,6 +85,7 @@ async function writeThrough(
     const answer = await answerQuery(queries, principal, query, toProgram)
     if (answer !== null) program.stdin.end(answer, 'latin1')
   } catch (error) {
+    if (left.aborted) throw errors.clientLeft()
     if (isTooLong()) throw refusal
     // The statement was stopped because the program ended.
     if (gone.aborted) await refuseUnfit(program, query.format)
@@ -87,6 +95,7 @@ async function writeThrough(
   try {
     await sent
   } catch (error) {
+    if (left.aborted) throw errors.clientLeft()
     if (cut.signal.aborted) throw errors.conversionFailed(query.format, 'it took too long')
     throw isTooLong() ? refusal : error
   } finally {

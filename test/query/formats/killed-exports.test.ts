@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
-import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -21,9 +21,12 @@ test('a start removes the files of killed exports, also those of a process that 
   const nameOf = (mark: string) => `cartage-export-${mark}-test${process.pid}`
   for (const mark of [...left, ...used]) {
     const folder = join(tmpdir(), nameOf(mark))
-    await mkdir(folder)
     t.after(() => rm(folder, { recursive: true, force: true }))
-    await writeFile(join(folder, 'input.csv'), 'a\n1\n')
+    // From then on, services of other tests may remove it.
+    const made = `${folder}.made`
+    await mkdir(made)
+    await writeFile(join(made, 'input.csv'), 'a\n1\n')
+    await rename(made, folder)
   }
   await setup(t, { isFresh: true })
   await eventually(async () => {

@@ -66,7 +66,7 @@ test('slow clients do not keep others from their files while the disk has room',
 
 for (const format of ['gpkg', 'topojson']) {
   test(`a client that never ends reading format=${format} is disconnected after the time of an answer`, async (t) => {
-    const limits = { queryTimeoutMs: 6_000, copyTimeoutMs: 6_000, exportDiskBytes: 0 }
+    const limits = { queryTimeoutMs: 15_000, copyTimeoutMs: 15_000, exportDiskBytes: 0 }
     const { user } = await setup(t, { config: limits })
     const reader = await unread(user, format)
     const next = getsFile(user, format)
@@ -80,9 +80,17 @@ for (const format of ['gpkg', 'topojson']) {
   })
 
   test(`a client that stops reading format=${format} is disconnected, and gives its turn to the next`, async (t) => {
-    const { user } = await setup(t, { config: { copyIdleMs: 2_000, exportDiskBytes: 0 } })
+    const { user } = await setup(t, { config: { copyIdleMs: 8_000, exportDiskBytes: 0 } })
     const reader = await unread(user, format)
     await getsFile(user, format)
     await reader.cancel().catch(() => undefined)
+  })
+
+  test(`a client that leaves while it reads format=${format} gives its turn to the next at once`, async (t) => {
+    const { user } = await setup(t, { config: { exportDiskBytes: 0 } })
+    const reader = await unread(user, format)
+    const next = getsFile(user, format)
+    await reader.cancel()
+    await next
   })
 }
