@@ -41,7 +41,10 @@ export async function prepareImport(preparing: Preparing): Promise<PreparedImpor
   if (skipped.length > 0) preparing.warnings.add('skipped_files', ...skipped)
   const tables = inputs.map((input) => tableOfFile(input.name, options))
   const wanted = inputs.filter((_, at) => !isTaken(tables[at]))
-  return { ...(await readInputs(preparing, wanted)), skipped: tables.filter(isTaken) as string[] }
+  return {
+    ...(await readInputs(preparing, wanted)),
+    skipped: [...new Set(tables.filter(isTaken) as string[])],
+  }
 }
 
 async function readInputs(

@@ -95,6 +95,7 @@ test('the progress of an import never goes back, also when it is begun again', a
   const { base, postUrl, user, keys, admin } = house
   await user.sql('create table t (n bigint)')
   const reader = new pg.Client({ connectionString: withDatabase(keys.adminUrl, user.account.database) })
+  reader.on('error', () => undefined)
   await reader.connect()
   await reader.query('begin; select from public.t')
   const { body } = await postUrl(`${base}/t.csv`, { collision_strategy: 'overwrite' })
@@ -107,11 +108,13 @@ test('the progress of an import never goes back, also when it is begun again', a
   }
   // It has read its file and waits for the table.
   await eventually(async () => assert.equal((await read()).progress.rows, 2), 20_000)
-  const { rowCount } = await admin(
-    `select pg_terminate_backend(pid) from pg_stat_activity where datname = $1 and query ~ 'lock table'`,
-    [user.account.database],
-  )
-  assert.equal(rowCount, 1)
+  await eventually(async () => {
+    const { rowCount } = await admin(
+      `select pg_terminate_backend(pid) from pg_stat_activity where datname = $1 and query ~ 'lock table'`,
+      [user.account.database],
+    )
+    assert.equal(rowCount, 1)
+  })
   await reader.end()
   await eventually(async () => assert.equal((await read()).state, 'complete'), 30_000)
   assert.equal(downloads, 2)

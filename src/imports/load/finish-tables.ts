@@ -15,22 +15,22 @@ import { coordinateOf, stageName, straighten, targetColumns } from './stage-tabl
  */
 export async function finishTables(loading: Loading, skipped: readonly string[]): Promise<ImportResult> {
   const tables: string[] = []
-  const taken = [...skipped]
+  const taken = new Set(skipped)
   let created = 0
   for (const stage of loading.stages) {
     const { name, isNew } = await finishTable(loading, stage, tables).catch((error: unknown) => {
       throw placed(loading, stage, error)
     })
     if (name === undefined) {
-      taken.push(stage.wanted)
+      taken.add(stage.wanted)
       stage.rows = 0
     } else tables.push(name)
     if (name !== undefined && isNew) created++
     loading.meter.tablesDone++
   }
   const { warnings } = loading
-  if (tables.length === 0) return skippedResult(taken, warnings)
-  if (taken.length > 0) warnings.add('skipped_tables', ...taken)
+  if (tables.length === 0) return skippedResult([...taken], warnings)
+  if (taken.size > 0) warnings.add('skipped_tables', ...taken)
   return { tables, created, warnings: warnings.document }
 }
 

@@ -56,7 +56,7 @@ export async function runLoad(
     meter.finish(storedRows(loading))
     return { ...result, rejected: rejects && rejectedOf(rejects), merged: mergedOf(loading) }
   } catch (error) {
-    throw misfit(loading, error) ?? failureOf(error, place) ?? error
+    throw misfit(loading, error, place) ?? failureOf(error, place) ?? error
   }
 }
 
@@ -73,9 +73,9 @@ export const rejectedOf = ({ count, rows, keepsAll, sections }: Rejects) =>
   count > 0 ? { count, rows, ...(keepsAll && { sections }) } : undefined
 
 /** A value that a column of the table to be changed refuses. */
-function misfit({ options }: Loading, error: unknown): ImportFailure | undefined {
+function misfit({ options }: Loading, error: unknown, place: string): ImportFailure | undefined {
   const isMerged = options.collision !== undefined && options.collision !== 'skip'
   if (!isMerged || !(error instanceof DatabaseFault) || !/^22(?!P04|021)/.test(error.sqlstate))
     return undefined
-  return new ImportFailure(2012, `${failureOf(error)?.message ?? error.message}`, { cause: error })
+  return new ImportFailure(2012, failureOf(error, place)?.message ?? error.message, { cause: error })
 }

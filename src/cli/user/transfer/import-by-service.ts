@@ -52,7 +52,10 @@ const notHere = [...forText, 'no-prepare', 'dry-run'] as const
 function optionsOf(call: UserCall): ImportOptions {
   const { args, values } = call
   const strange = notHere.find((name) => values[name] !== undefined)
-  if (strange) throw new UsageError(`--${strange} is only for CSV, TSV and GeoJSON files on this machine`)
+  if (strange)
+    throw new UsageError(
+      `--${strange} is only for CSV, TSV and GeoJSON files on this machine, and GeoJSON up to 256 MB`,
+    )
   if (values.append && values.upsert) throw new UsageError('give --append or --upsert, not both')
   const merge = mergeOf(values)
   const layers = listOf(values, 'layer')
