@@ -79,7 +79,7 @@ test('an upsert without --points replaces no geometry that is not the point of i
 })
 
 test('an upsert goes on without moving points if the check of all geometries takes too long, and says so', async (t) => {
-  const { house, me, file } = await setupFile(t, 'id,x,y\n1,14.9,37.7\n', { queryTimeoutMs: 1_000 })
+  const { house, me, file } = await setupFile(t, 'id,x,y\n1,14.9,37.7\n', { queryTimeoutMs: 4_000 })
   await house.user.sql(`create table spots (id int primary key, x float8, y float8, the_geom geometry(Geometry, 4326));
     insert into spots values (1, 1, 2, st_setsrid(st_makepoint(1, 2), 4326))`)
   const { url } = await sharedCluster()
