@@ -49,8 +49,10 @@ export class ResourceSampler {
       this.#wall += (performance.now() - start) / 1000
       this.#disk += after.diskSeconds - before.diskSeconds
       for (const party of parties) {
-        this.#all[party] += after.all[party] - before.all[party]
-        this.#busiest[party] += busiest(party, before.threads, seen)
+        const ofOne = busiest(party, before.threads, seen)
+        this.#busiest[party] += ofOne
+        // The kernel counts processes and threads in ticks, which are not read at the same time.
+        this.#all[party] += Math.max(ofOne, after.all[party] - before.all[party])
       }
     }
   }
