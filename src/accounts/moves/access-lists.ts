@@ -103,14 +103,14 @@ export async function alignPrivileges(
   mayGive: (privilege: Privilege) => boolean,
 ): Promise<PrivilegesLeft> {
   const isNameable = await nameableHere(administrator, roles, wanted)
-  const here = new Set((await readPrivileges(administrator, roles)).map(keyOf))
+  let held = await readPrivileges(administrator, roles)
+  const here = new Set(held.map(keyOf))
   // What may not be given is here already if every user has it.
   const isGiven = (each: Privilege) =>
     mayGive(each) || (here.has(keyOf(each)) && each.object !== largeObjectMaker)
   const given = wanted.filter(isGiven)
   const givenKeys = new Set(given.map(keyOf))
   for (let pass = 0; ; pass++) {
-    const held = await readPrivileges(administrator, roles)
     const heldKeys = new Set(held.map(keyOf))
     const missing = given.filter((privilege) => !heldKeys.has(keyOf(privilege)))
     const surplus = held.filter((privilege) => !givenKeys.has(keyOf(privilege)))
@@ -118,6 +118,7 @@ export async function alignPrivileges(
       return { different: [...missing, ...surplus], notGiven: wanted.filter((each) => !isGiven(each)) }
     for (const privilege of surplus) await apply(administrator, privilege, 'revoke')
     for (const privilege of missing) if (isNameable(privilege)) await apply(administrator, privilege, 'grant')
+    held = await readPrivileges(administrator, roles)
   }
 }
 
