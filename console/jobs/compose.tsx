@@ -26,13 +26,7 @@ export function ChangeJob({ id, isCopy }: Readonly<{ id: string; isCopy: boolean
     <Load from={read}>
       {(job) =>
         isCopy ? (
-          <JobForm
-            title="New job"
-            act="Start job"
-            begun={composedOf(job)}
-            like={job}
-            send={(query) => startJob(query, job)}
-          />
+          <JobForm title="New job" act="Start job" begun={composedOf(job)} like={job} send={startJob} />
         ) : (
           <JobForm
             title="Edit job"
@@ -52,7 +46,7 @@ type FormProps = Readonly<{
   begun: ComposedJob
   /** The job of which it is a copy. */
   like?: FullJobDocument
-  send: (query: JobQuery) => Promise<Readonly<{ job_id: string }>>
+  send: (query: JobQuery, like?: FullJobDocument) => Promise<Readonly<{ job_id: string }>>
 }>
 
 function JobForm({ title, act, begun, like, send }: FormProps) {
@@ -62,7 +56,7 @@ function JobForm({ title, act, begun, like, send }: FormProps) {
   const { operation, json } = jobRequest(query, like)
   const submit = (event: Event) => {
     event.preventDefault()
-    void begin(async () => navigate(pathTo('jobs', (await send(query)).job_id)))
+    void begin(async () => navigate(pathTo('jobs', (await send(query, like)).job_id)))
   }
   return (
     <>
